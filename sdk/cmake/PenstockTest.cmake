@@ -1,0 +1,42 @@
+include(GoogleTest)
+
+# penstock_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <s>]
+#               [NO_DISCOVER] [DEFINITIONS <def>...] [ARGUMENTS <arg>...])
+#
+# Makes the GoogleTest executable <name> and tells ctest of each of its cases, as <name>.<case>, or,
+# with NO_DISCOVER, of the executable as one test (for thousands of small cases).
+#   LABELS   unit (the default), multiprocess, conformance, simulation, fuzz, install; and `full` for
+#            what only `./run test --full` runs
+#   TIMEOUT  seconds for one ctest entry, 60 unless told
+# A test's source stands beside its unit: host/base/status_test.cpp.
+function(penstock_test name)
+  if(NOT PENSTOCK_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_DISCOVER" "TIMEOUT"
+    "SOURCES;LIBRARIES;LABELS;DEFINITIONS;ARGUMENTS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "penstock_test(${name}): no SOURCES, or unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+
+  add_executable(${name} ${arg_SOURCES})
+  penstock_compile(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
+  if(arg_NO_DISCOVER)
+    add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS})
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  else()
+    # The list has to pass through gtest_discover_tests as one value.
+    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
+    gtest_discover_tests(${name} TEST_PREFIX "${name}." EXTRA_ARGS ${arg_ARGUMENTS}
+      DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 30
+      PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  endif()
+endfunction()
