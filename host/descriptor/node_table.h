@@ -1,0 +1,287 @@
+/* The node table, the column program, and what SELECT and UPDATE mean.
+ *
+ * A **node table** holds a cluster's state as columns, one row per node, in one region:
+ *
+ *   header (4 KiB) | allocatable | requested | scored | gpu | bits | free
+ *
+ *   allocatable[r][row]  int64  what the node offers of resource r
+ *   requested[r][row]    int64  what the tasks placed there asked for
+ *   scored[r][row]       int64  the same as scores count it (defaults for tasks that name nothing)
+ *   gpu[s][row]          int64  free thousandths of the node's s-th GPU; 0 where there is none
+ *   bits[b][row / 64]    uint64 one bit per node: a label selector, a taint set, a port, a model
+ *   free[c][row]         int64  whatever else a policy wants to weigh or count
+ *
+ * Columns are `capacity` rows long, capacity is a multiple of 64, and every column starts on a
+ * cache line. Bit column 0 says which rows hold a node; rows without it are never chosen.
+ *
+ * A **program** is what a policy compiles to: column operations that run for every row. Filters
+ * come first, and the first that fails stops the row. Then every score gives an int64 per feasible
+ * row, is normalised over the feasible rows, and is multiplied by its weight; the weighted sum is
+ * the row's score.
+ *
+ * SELECT places tasks one after another: filter, score, take the best k (highest score; equal
+ * scores by the program's tie rule), and with PENSTOCK_FLAG_COMMIT add the task to the winner's row
+ * before the next task is looked at: requested += request, scored += scored_request, the picked GPUs
+ * lose gpu_milli, set_bits are set, counted free columns rise by one, generation rises by one. A
+ * commit that would push a cell past its bound is refused (result status PENSTOCK_OUT_OF_RANGE,
+ * nothing changed). UPDATE changes cells: all of its updates or none.
+ *
+ * All arithmetic is int64 with the bounds below, so that nothing overflows. Where float64 is named,
+ * each operation is rounded on its own (no fused multiply-add), in the order given.
+ */
+#ifndef PENSTOCK_DESCRIPTOR_NODE_TABLE_H_
+#define PENSTOCK_DESCRIPTOR_NODE_TABLE_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PENSTOCK_TABLE_MAGIC UINT64_C(0x656c626174747350) /* "Psttable" */
+#define PENSTOCK_TABLE_VERSION 1u
+#define PENSTOCK_TABLE_HEADER_BYTES 4096u
+#define PENSTOCK_MAX_ROWS (1u << 20)
+#define PENSTOCK_MAX_RESOURCES 16u
+#define PENSTOCK_MAX_GPUS 16u          /* GPUs of one node */
+#define PENSTOCK_MAX_BIT_COLUMNS 4096u
+#define PENSTOCK_MAX_FREE_COLUMNS 256u
+#define PENSTOCK_MAX_QUANTITY (INT64_C(1) << 53) /* of any cell; exact in float64, times 100 fits */
+#define PENSTOCK_MAX_REQUEST PENSTOCK_MAX_QUANTITY
+#define PENSTOCK_MAX_FEATURE (INT64_C(1) << 8)    /* magnitude of a task's feature */
+#define PENSTOCK_MAX_FREE_VALUE (INT64_C(1) << 40) /* magnitude of a cell of a free column */
+#define PENSTOCK_MAX_WEIGHT 1000000               /* magnitude of a score's weight */
+
+/* Bit columns with a fixed meaning. */
+#define PENSTOCK_BIT_NODE 0u          /* the row holds a node */
+#define PENSTOCK_BIT_UNSCHEDULABLE 1u /* cordoned */
+#define PENSTOCK_BIT_FIRST_FREE 2u
+
+struct penstock_node_table {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t header_bytes;
+  uint64_t bytes;       /* of the whole table, header included */
+  uint32_t capacity;    /* rows that fit; multiple of 64 */
+  uint32_t rows;        /* rows [0, rows) may hold nodes */
+  uint32_t n_resources; /* 1..16 */
+  uint32_t n_gpus;      /* 0..16 */
+  uint32_t n_bits;      /* 2..4096 */
+  uint32_t n_free;      /* 0..256 */
+  uint64_t allocatable; /* byte offsets from the table's start; a function of the geometry */
+  uint64_t requested;
+  uint64_t scored;
+  uint64_t gpu;
+  uint64_t bits;
+  uint64_t free;
+  uint64_t generation; /* raised by every committed task and every UPDATE */
+  uint64_t checksum;   /* FNV-1a 64 over version..n_free with rows taken as 0 */
+};
+
+/* Fills a header for the geometry (capacity is rounded up to a multiple of 64) and returns the
+ * table's size in bytes, or 0 if a count is out of its range. `header` may be null to ask for the
+ * size alone. Does not touch the columns; the caller zeroes them. */
+uint64_t penstock_node_table_init(struct penstock_node_table* header, uint32_t capacity,
+                                  uint32_t n_resources, uint32_t n_gpus, uint32_t n_bits,
+                                  uint32_t n_free);
+
+/* PENSTOCK_OK if `header` (of a mapping of at least `bytes`) is a node table of this version whose
+ * offsets agree with its geometry and that fits; else PENSTOCK_CORRUPT or PENSTOCK_OUT_OF_RANGE. */
+uint32_t penstock_node_table_check(const struct penstock_node_table* header, uint64_t bytes);
+
+/* ---- programs ---- */
+
+#define PENSTOCK_PROGRAM_MAGIC 0x67725073u /* "sPrg" */
+#define PENSTOCK_PROGRAM_VERSION 1u
+#define PENSTOCK_MAX_OPS 64u
+#define PENSTOCK_MAX_BEST 8u
+
+enum penstock_column_opcode {
+  /* Filters: pass or fail. */
+  PENSTOCK_FILTER_BITS = 1, /* every term of the task in `group` holds */
+  PENSTOCK_FILTER_FIT = 2,  /* for each resource in the list: request 0, or
+                               request <= allocatable - requested */
+  PENSTOCK_FILTER_GPU = 3,  /* at least gpu_count GPUs have gpu_milli thousandths free
+                               (gpu_count 0 passes) */
+  PENSTOCK_FILTER_ROW = 4,  /* the task's row is -1 or this one */
+
+  /* Scores: int64. `left` is allocatable - requested, before the task is placed. */
+  PENSTOCK_SCORE_LEAST_ALLOCATED = 32, /* kube-scheduler NodeResourcesFit LeastAllocated: resources
+      with allocatable 0 leave both sums, and those whose op flag SKIP_UNASKED is set when the task
+      does not ask for them; u = scored + scored_request; s = u > allocatable ? 0 :
+      (allocatable - u) * 100 / allocatable; score = sum(s * w) / sum(w), 0 if sum(w) is 0 */
+  PENSTOCK_SCORE_MOST_ALLOCATED = 33, /* the same with s = min(u, allocatable) * 100 / allocatable */
+  PENSTOCK_SCORE_BALANCED = 34, /* kube-scheduler BalancedAllocation in float64: fractions
+      f = min(1, (requested + request) / allocatable) of the listed resources with allocatable > 0;
+      two: std = |f0 - f1| / 2; else population standard deviation; score = trunc((1 - std) * 100) */
+  PENSTOCK_SCORE_BITS = 35,     /* sum of the weights of the task's terms in `group` that hold */
+  PENSTOCK_SCORE_FEATURES = 36, /* sum over j < n of feature[j] * free[column[j]][row] */
+  PENSTOCK_SCORE_BEST_FIT = 37, /* float64: s = 0; for each resource in order:
+      s = s + 0.5 * (left - request) / scale; score = trunc(100 * (1 - s)) */
+  PENSTOCK_SCORE_DOT_PRODUCT = 38, /* float64: s = 0; for each resource in order:
+      s = s + (left / scale) * (request / scale); score = trunc(100 * (1 - s / n)) */
+  PENSTOCK_SCORE_GPU_PACKING = 39, /* tasks without GPU: 0. All of the node's f GPUs entirely free
+      (1000): max(33 - f, f). Else take the gpu_count fullest GPUs that fit (least free first, then
+      lowest index); u of them entirely free: max(50 - u, 33) if u > 0, else
+      max(100 - sum(free thousandths of the chosen) / 10 / 10, 50) in integers (the sum of the
+      percents left, divided by ten; percent = thousandths / 10 per GPU) */
+  PENSTOCK_SCORE_GPU_CLUSTERING = 40 /* tasks without GPU: 0. used = 25 * (gpu_scale - left) /
+      gpu_scale with left the node's free thousandths in total and gpu_scale = scale[0]; `column[j]`
+      are n free columns that count the node's tasks of each class; only the task's class is there:
+      used + 75, it and others: used + 50, none: used + 25, only others: used */
+};
+#define PENSTOCK_COLUMN_OP_IS_SCORE(op) ((op) >= 32)
+
+enum penstock_normalise {
+  PENSTOCK_NORMALISE_NONE = 0,
+  PENSTOCK_NORMALISE_DEFAULT = 1,  /* max (at least 0) over feasible rows; 0: unchanged; else
+                                      100 * s / max in integers */
+  PENSTOCK_NORMALISE_REVERSED = 2, /* as above, then 100 - that; max 0: all 100 */
+  PENSTOCK_NORMALISE_MIN_MAX = 3   /* (s - min) * 100 / (max - min); all equal: 0 */
+};
+
+/* One column operation: 128 bytes. Lists have n entries; entries past n are zero. */
+struct penstock_column_op {
+  uint8_t op;
+  uint8_t normalise;
+  uint8_t n;      /* entries of the list: 0..16 */
+  uint8_t group;  /* FILTER_BITS, SCORE_BITS */
+  int32_t weight; /* scores; 0 for filters */
+  uint32_t skip_unasked; /* bit i: entry i counts only for tasks that ask for it */
+  uint32_t reserved;
+  uint16_t column[PENSTOCK_MAX_RESOURCES]; /* resource index, or free column */
+  uint16_t list_weight[PENSTOCK_MAX_RESOURCES]; /* LEAST/MOST_ALLOCATED: 1..100 */
+  int64_t scale[6]; /* BEST_FIT, DOT_PRODUCT: largest machine, entry by entry (n <= 6), > 0 */
+};
+
+enum penstock_tie {
+  PENSTOCK_TIE_LOWEST_ROW = 0,
+  PENSTOCK_TIE_ROTATING = 1, /* first row at or after task.tie % rows, wrapping */
+  PENSTOCK_TIE_HASH = 2      /* highest penstock_tie_hash(seed, task.tie, row), then lowest row */
+};
+
+enum penstock_gpu_pick {
+  PENSTOCK_GPU_LEAST_FREE = 0, /* least free that fits, then lowest index */
+  PENSTOCK_GPU_LOWEST = 1,     /* lowest index that fits */
+  PENSTOCK_GPU_HASH = 2        /* by penstock_tie_hash(seed, ~task.tie, index), highest first */
+};
+
+struct penstock_program {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t n_ops;
+  uint8_t tie;
+  uint8_t gpu_pick;
+  uint8_t best; /* k: how many rows a result lists, 1..8 */
+  uint8_t reserved[5];
+  uint64_t seed;
+  uint64_t reserved2[5];
+  struct penstock_column_op ops[PENSTOCK_MAX_OPS]; /* filters first */
+};
+
+/* splitmix64's finaliser over the three inputs: a total order that every engine can compute. */
+static inline uint64_t penstock_tie_hash(uint64_t seed, uint64_t tie, uint64_t row) {
+  uint64_t z = seed ^ (tie * UINT64_C(0xd1342543de82ef95));
+  z ^= (row + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+/* ---- tasks ---- */
+
+#define PENSTOCK_MAX_TERMS 16u
+#define PENSTOCK_MAX_FEATURES 8u
+
+/* A term asks one bit column one question. Group numbers are the policy compiler's own. */
+struct penstock_term {
+  uint16_t column;
+  uint8_t group;
+  uint8_t clear;  /* 0: holds where the bit is set; 1: where it is clear */
+  int32_t weight; /* for SCORE_BITS */
+};
+
+struct penstock_task {
+  int64_t request[PENSTOCK_MAX_RESOURCES];        /* what is subtracted; 0..MAX_REQUEST */
+  int64_t scored_request[PENSTOCK_MAX_RESOURCES]; /* what scores count */
+  uint32_t gpu_count; /* 0..16 */
+  uint32_t gpu_milli; /* of each GPU: 1..1000 if gpu_count > 0, else 0 */
+  int64_t row;        /* -1: any */
+  uint64_t tie;       /* the caller's number for this task, input of the tie rules */
+  uint32_t n_terms;
+  uint32_t klass; /* GPU_CLUSTERING: the entry of its column list that counts this task's class */
+  struct penstock_term terms[PENSTOCK_MAX_TERMS];
+  int64_t feature[PENSTOCK_MAX_FEATURES];
+  uint16_t set_bits[8]; /* bit columns set on the winner's row at commit (host ports); 0: none */
+  uint16_t count[4];    /* free columns raised by 1 on the winner's row at commit, plus 1; 0: none */
+  uint64_t reserved;
+};
+
+struct penstock_best {
+  int32_t row;
+  uint32_t reserved;
+  int64_t score;
+};
+
+struct penstock_result {
+  uint32_t status;   /* PENSTOCK_OK, or PENSTOCK_NOT_FOUND when no row passes the filters */
+  int32_t row;       /* the winner, or -1 */
+  int64_t score;     /* of the winner */
+  uint32_t feasible; /* rows that passed */
+  uint32_t gpu_mask; /* GPUs taken at commit (or that would be) */
+  uint32_t n_best;
+  uint32_t reserved;
+  struct penstock_best best[PENSTOCK_MAX_BEST]; /* n_best rows, best first; the rest zero */
+};
+
+/* ---- updates ---- */
+
+enum penstock_update_field {
+  PENSTOCK_UPDATE_ROWS = 0, /* header.rows = value (column and row 0) */
+  PENSTOCK_UPDATE_ALLOCATABLE = 1,
+  PENSTOCK_UPDATE_REQUESTED = 2,
+  PENSTOCK_UPDATE_SCORED = 3,
+  PENSTOCK_UPDATE_GPU = 4, /* 0..1000 */
+  PENSTOCK_UPDATE_BIT = 5, /* 0 or 1 */
+  PENSTOCK_UPDATE_FREE = 6 /* magnitude up to MAX_FREE_VALUE */
+};
+enum penstock_update_mode { PENSTOCK_UPDATE_SET = 0, PENSTOCK_UPDATE_ADD = 1 /* not for BIT, ROWS */ };
+
+/* Cells of the first three kinds stay within 0..MAX_QUANTITY at every step of the list. */
+struct penstock_update {
+  uint16_t field;
+  uint16_t mode;
+  uint32_t column;
+  uint32_t row; /* below capacity */
+  uint32_t reserved;
+  int64_t value;
+};
+
+#ifdef __cplusplus
+#define PENSTOCK_SIZE_IS(type, size) static_assert(sizeof(struct type) == size, #type)
+#else
+#define PENSTOCK_SIZE_IS(type, size) _Static_assert(sizeof(struct type) == size, #type)
+#endif
+PENSTOCK_SIZE_IS(penstock_node_table, 112);
+PENSTOCK_SIZE_IS(penstock_column_op, 128);
+PENSTOCK_SIZE_IS(penstock_program, 64 + 64 * 128);
+PENSTOCK_SIZE_IS(penstock_term, 8);
+PENSTOCK_SIZE_IS(penstock_task, 512);
+PENSTOCK_SIZE_IS(penstock_result, 160);
+PENSTOCK_SIZE_IS(penstock_update, 24);
+
+/* PENSTOCK_OK or why not: PENSTOCK_CORRUPT (magic, version), PENSTOCK_INVALID_ARGUMENT (a value out
+ * of its range, a filter after a score, a column that the table does not have), PENSTOCK_UNSUPPORTED
+ * (an operation of a later version). *detail (never null) gets the index of the op concerned. */
+uint32_t penstock_program_check(const struct penstock_program* program,
+                                const struct penstock_node_table* table, uint64_t* detail);
+uint32_t penstock_task_check(const struct penstock_task* task, const struct penstock_program* program,
+                             const struct penstock_node_table* table);
+
+/* "fit", "least_allocated", ...; "?" out of range. */
+const char* penstock_column_opcode_name(uint32_t op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+// Whatever executes descriptors. One vtable; `scalar` defines every result, the others give the
+// same bits or refuse with `unsupported`.
+#ifndef PENSTOCK_ENGINE_ENGINE_H_
+#define PENSTOCK_ENGINE_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/queue/queue.h"
+
+namespace penstock {
+
+struct Capabilities {
+  std::string name;         // "scalar"
+  std::string description;  // one line: what executes, with which instructions
+  std::uint32_t opcodes = 0;                            // bit per penstock_opcode
+  std::uint32_t redops[PENSTOCK_TYPE_COUNT] = {};       // per type: bit per penstock_redop
+  std::uint32_t max_sources = 0;                        // of one REDUCE
+  std::uint32_t max_destinations = 0;
+  std::uint64_t max_bytes = 0;                          // of one operand
+  std::uint32_t max_rows = 0;                           // of a node table, 0: no SELECT
+  bool host_memory = false;                             // reaches the process's own memory
+  bool synchronous = false;                             // advance() itself does the work
+};
+
+// An engine may serve many queues; each queue is advanced by one thread at a time.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual const Capabilities& capabilities() const = 0;
+  // ok, or unsupported with the reason. Never touches the memory that the descriptor names.
+  virtual Status accepts(const penstock_descriptor& descriptor) const = 0;
+  // Makes progress on the queue: executes (or hands on, or collects) as much as can be done without
+  // blocking, and stops at a WAIT that is not satisfied. Returns how many completions were written.
+  virtual std::uint32_t advance(Queue& queue) = 0;
+};
+
+struct EngineInfo {
+  std::string name;
+  bool available = false;
+  std::string reason;  // why not, or what it runs on
+  Capabilities capabilities;  // filled when available
+};
+
+// Engines compiled in, best first. Thread-safe.
+std::vector<EngineInfo> list_engines();
+// By name, or "auto" (best available), or a comma list of which the first available one is taken.
+// not_found lists the names there are; unsupported says why it cannot run here.
+Result<std::shared_ptr<Engine>> make_engine(const std::string& name);
+
+}  // namespace penstock
+#endif

@@ -1,0 +1,40 @@
+// A fence: a monotonic 64-bit counter alone on its cache line, with one writer at a time.
+//
+// Publish (architecture, "Memory"): payload stored and written back (Pool::publish), store fence,
+// counter stored and written back. Observe: counter's line invalidated, full fence, load; then the
+// payload's lines are invalidated by Pool::observe before they are read. Under hardware coherence
+// this is a store with release and a load with acquire; the store fence stays, because streaming
+// stores are not ordered by release.
+#ifndef PENSTOCK_MEMORY_FENCE_H_
+#define PENSTOCK_MEMORY_FENCE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "penstock/memory/pool.h"
+
+namespace penstock {
+
+// A handle; the counter lives in the pool. One thread of one process signals; any number may wait.
+class Fence {
+ public:
+  // `line` is a resolved, line-aligned address inside the pool.
+  Fence(const Pool& pool, void* line)
+      : pool_(&pool), counter_(static_cast<std::atomic<std::uint64_t>*>(line)) {}
+
+  // Raises the counter. A value that is not above the present one is ignored: fences never go back.
+  void signal(std::uint64_t value);
+  // The counter as another host last published it.
+  std::uint64_t load() const;
+  bool reached(std::uint64_t value) const { return load() >= value; }
+  // Waits until reached or until the platform's clock passes deadline_ns (deadline_exceeded names
+  // the value waited for and the value seen).
+  Status wait(std::uint64_t value, std::uint64_t deadline_ns, bool oversubscribed) const;
+
+ private:
+  const Pool* pool_;
+  std::atomic<std::uint64_t>* counter_;
+};
+
+}  // namespace penstock
+#endif
