@@ -1,0 +1,102 @@
+// A comm: a group of ranks, each a process, that meet through a pool.
+#ifndef PENSTOCK_COMM_COMM_H_
+#define PENSTOCK_COMM_COMM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "penstock/comm/plan.h"
+#include "penstock/engine/engine.h"
+#include "penstock/memory/pool.h"
+
+namespace penstock {
+
+struct CommConfig {
+  std::string name = "world";  // 1..31 bytes; the ranks of one comm give the same
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;      // 1..64
+  std::string engine = "auto";
+  std::uint32_t timeout_ms = 30000;      // deadline of every wait, rendezvous included; at least 1
+  std::uint64_t rank_bytes = 1u << 20;   // payload of one rank and pass; halved until it fits
+  enum class Wait { automatic, spin, yield } wait = Wait::automatic;
+};
+
+// One collective call, with the same values on every rank (except pointers).
+// count is in elements of `type`: of the whole vector for all_reduce, broadcast, reduce, send_recv;
+// of one rank's part for all_gather, gather, reduce_scatter, scatter, all_to_all (a buffer of parts
+// has size * count elements, part r at r * count). barrier has none.
+// In place: recv == send for all_reduce, broadcast, reduce, all_to_all; send == recv + rank * count
+// for all_gather and (at the root) gather; recv == send + rank * count for reduce_scatter and (at
+// the root) scatter. Any other overlap of the buffers is refused.
+// Buffers that a rank does not need may be null: recv of reduce and gather, send of broadcast and
+// scatter, at every rank but the root.
+struct Call {
+  Collective collective = Collective::barrier;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  std::uint64_t count = 0;
+  std::uint32_t type = PENSTOCK_UINT8;
+  std::uint32_t redop = PENSTOCK_SUM;
+  std::uint64_t scale = 0;  // PREMUL_SUM only; see descriptor.h
+  std::uint32_t root = 0;   // or the peer of send_recv
+  bool sender = false;      // send_recv: this rank sends to `root`; else it receives from it
+};
+
+// What the calls of one rank did since the comm was made.
+struct CommCounters {
+  std::uint64_t calls = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t descriptors = 0;
+  std::uint64_t pool_bytes_written = 0;  // by this rank's engine
+  std::uint64_t pool_bytes_read = 0;
+};
+
+// A call on its way. Handle; destroying it does not cancel the call.
+class Request;
+
+// One thread at a time. Calls on one comm run in the order in which they were made, and every rank
+// makes them in the same order; send_recv is ordered per pair of ranks and direction only.
+// Non-blocking calls make progress inside test(), wait() and every other call on the comm.
+class Comm {
+ public:
+  // Meets the other ranks in the pool (which outlives the comm). Errors: deadline_exceeded (names
+  // the ranks that did not come), already_exists (this rank is held by a live process, named),
+  // mismatch (the others gave another size, both named), no_space, peer_dead.
+  static Result<std::unique_ptr<Comm>> join(Pool& pool, const CommConfig& config);
+  // Leaves; the last rank frees the comm's regions. Never blocks on others.
+  virtual ~Comm() = default;
+
+  virtual std::uint32_t rank() const = 0;
+  virtual std::uint32_t size() const = 0;
+  virtual std::uint64_t epoch() const = 0;
+  virtual const Capabilities& engine() const = 0;
+  virtual CommCounters counters() const = 0;
+  // The plan of the first pass that `call` would run.
+  virtual Result<std::shared_ptr<const Plan>> plan(const Call& call) = 0;
+
+  // Blocking: returns when this rank's buffers are final (recv) and free (send). After an error the
+  // comm is revoked: peer_dead, deadline_exceeded (both name the rank), revoked, mismatch.
+  virtual Status run(const Call& call) = 0;
+
+  // Non-blocking. Buffers stay the caller's to keep and not to touch until the request is done.
+  virtual Result<std::shared_ptr<Request>> start(const Call& call) = 0;
+  virtual Result<bool> test(Request& request) = 0;
+  virtual Status wait(Request& request) = 0;
+
+  // Tells every rank to give up; their calls return revoked. Idempotent, callable in any state.
+  virtual void abort(const std::string& reason) = 0;
+  // ok, or why the comm is revoked.
+  virtual Status health() = 0;
+};
+
+class Request {
+ public:
+  virtual ~Request() = default;
+  virtual bool done() const = 0;
+  virtual Status status() const = 0;  // of a request that is done
+};
+
+}  // namespace penstock
+#endif
