@@ -43,6 +43,8 @@ class File {
   // Open-file-description lock on [offset, offset + bytes); may lie past the end of the file.
   // try_lock returns busy when another description holds it. lock waits up to timeout_ms.
   virtual Status try_lock(std::uint64_t offset, std::uint64_t bytes) = 0;
+  // Shared: any number of descriptions may hold it at once, no exclusive one beside them.
+  virtual Status try_lock_shared(std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual Status lock(std::uint64_t offset, std::uint64_t bytes, std::uint32_t timeout_ms) = 0;
   virtual Status unlock(std::uint64_t offset, std::uint64_t bytes) = 0;
   // True if any other description holds a lock that overlaps the range.

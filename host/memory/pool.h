@@ -131,6 +131,12 @@ class Pool {
   virtual Status free(const Region& region) = 0;
   virtual Result<Region> find(RegionKind kind, const std::string& name) = 0;
   virtual std::vector<RegionInfo> regions() = 0;
+  // Keeps a region alive while this process lives, whoever made it: a shared lock on a byte of the
+  // region's slot. A region whose owner is dead is reclaimed only when nobody holds it; owner() in
+  // RegionInfo is then `alive`. The members of a comm hold its regions this way. drop ends it (free
+  // does so, too); holding twice needs dropping once.
+  virtual Status hold(const Region& region) = 0;
+  virtual Status drop(const Region& region) = 0;
   // Frees what dead owners left; returns how many regions.
   virtual Result<std::uint32_t> reclaim() = 0;
   // Superblocks, region table entries, overlaps, leases: one sentence per finding, none if sound.
