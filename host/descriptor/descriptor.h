@@ -25,13 +25,30 @@
  *   COPY    count bytes from src[0] to every dst[0..n_dst-1]
  *   REDUCE  left fold of n_src sources of `count` elements of `type` in the order given, result
  *           as `out_type` to every dst. More than 8 sources: flag SRC_LIST, and src[0] is the
- *           address of an array of n_src addresses.
+ *           address of an array of n_src addresses (8-byte aligned). The flag is set if and only
+ *           if n_src > 8.
  *   SIGNAL  raises the fence at dst[0] to the value in src[0] (a value, not an address)
  *   WAIT    holds back what follows until the fence at src[0] is at least the value in src[1];
  *           timeout_ms 0 means the queue's default deadline
  *   SELECT  places `count` tasks one after another: src[0] node table, src[1] program,
  *           src[2] array of tasks, dst[0] array of results (node_table.h defines all four)
  *   UPDATE  applies `count` updates at src[1] to the node table at src[0]: all or none
+ *
+ * n_src and n_dst say how many entries of src and dst mean something, for every opcode:
+ *
+ *   opcode  n_src  n_dst  count            alignment of the addresses
+ *   NOP     0      0      0
+ *   COPY    1      1..3   0..MAX_COUNT     any
+ *   REDUCE  1..64  1..3   0..MAX_COUNT     any; 8 of a source list
+ *   SIGNAL  1      1      0                64, and in the pool
+ *   WAIT    2      0      0                64, and in the pool
+ *   SELECT  3      1      0..MAX_TASKS     64 of the node table, 8 of the rest
+ *   UPDATE  2      0      0..MAX_UPDATES   64 of the node table, 8 of the updates
+ *
+ * No destination is named twice. A destination of COPY or REDUCE is one of the sources exactly, or
+ * overlaps neither a source nor another destination: an engine that finds anything else answers
+ * PENSTOCK_INVALID_ARGUMENT with field DST. A source that lies outside of the windows is named SRC,
+ * a destination DST, with status PENSTOCK_OUT_OF_RANGE.
  */
 #ifndef PENSTOCK_DESCRIPTOR_DESCRIPTOR_H_
 #define PENSTOCK_DESCRIPTOR_DESCRIPTOR_H_
@@ -82,7 +99,8 @@ enum penstock_type {
 
 /* Reduction operations. AVG is SUM, then times f32(1/n) in the fold type (f64(1/n) for f64;
  * integers divide, truncating toward zero). PREMUL_SUM multiplies every source by `scale` before
- * the fold; the product is rounded in the fold type before it is added. */
+ * the fold; the product is rounded in the fold type before it is added. With one source SUM, PROD,
+ * MIN, MAX and AVG copy the bits; PREMUL_SUM still multiplies. */
 enum penstock_redop {
   PENSTOCK_SUM = 0,
   PENSTOCK_PROD = 1,
@@ -166,8 +184,8 @@ enum penstock_field {
   PENSTOCK_FIELD_TIMEOUT = 10,
   PENSTOCK_FIELD_COUNT = 11,
   PENSTOCK_FIELD_SCALE = 12,
-  PENSTOCK_FIELD_DST = 13,     /* + index of the destination in detail's low bits */
-  PENSTOCK_FIELD_SRC = 14,
+  PENSTOCK_FIELD_DST = 13, /* detail is the address */
+  PENSTOCK_FIELD_SRC = 14, /* detail is the address */
   PENSTOCK_FIELD_TABLE = 15,   /* the node table at src[0] of SELECT or UPDATE */
   PENSTOCK_FIELD_PROGRAM = 16, /* the program of SELECT */
   PENSTOCK_FIELD_TASK = 17,    /* a task of SELECT; detail is its index */
