@@ -33,10 +33,15 @@ function(penstock_test name)
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS})
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
   else()
-    # The list has to pass through gtest_discover_tests as one value.
-    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
     gtest_discover_tests(${name} TEST_PREFIX "${name}." EXTRA_ARGS ${arg_ARGUMENTS}
-      DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 30
-      PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+      DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 30 PROPERTIES TIMEOUT ${arg_TIMEOUT})
+    # gtest_discover_tests takes a list of labels apart. So they are set in a file that ctest reads
+    # once the cases are known.
+    set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+    file(CONFIGURE OUTPUT ${labels_file} @ONLY CONTENT
+      "foreach(test IN LISTS @name@_TESTS)
+  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"@arg_LABELS@\")
+endforeach()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
   endif()
 endfunction()
