@@ -1,0 +1,91 @@
+// Reads what `kubectl get nodes,pods -A -o json` prints: a List (also NodeList, PodList, or a
+// single Node or Pod). The fields are those of the Kubernetes API v1; what has no part in a
+// decision is ignored. Pods that have ended (Succeeded, Failed) are left out.
+#ifndef PENSTOCK_SCHED_KUBERNETES_H_
+#define PENSTOCK_SCHED_KUBERNETES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/status.h"
+#include "penstock/sched/node_facts.h"
+
+namespace penstock {
+
+// Amounts by resource name: "cpu" in thousandths of a core, "memory" and "ephemeral-storage" in
+// bytes, everything else in units.
+using Amounts = std::map<std::string, std::int64_t>;
+
+struct KubernetesNode {
+  NodeFacts facts;
+  Amounts allocatable;
+  bool unschedulable = false;
+};
+
+struct Toleration {
+  std::string key;        // "" with Exists: every taint
+  std::string operation;  // Equal or Exists
+  std::string value;
+  std::string effect;  // "": every effect
+};
+
+// key operation values: In, NotIn, Exists, DoesNotExist, Gt, Lt. An expression of matchFields has
+// the key "metadata.name".
+struct Requirement {
+  std::string key;
+  std::string operation;
+  std::vector<std::string> values;
+};
+
+// All of its requirements hold; a term without any matches nothing.
+struct SelectorTerm {
+  std::vector<Requirement> labels;
+  std::vector<Requirement> fields;
+};
+
+struct PreferredTerm {
+  std::int32_t weight = 1;  // 1..100
+  SelectorTerm term;
+};
+
+struct HostPort {
+  std::string ip;         // "0.0.0.0" when none is given
+  std::string protocol;   // TCP, UDP or SCTP
+  std::int32_t port = 0;  // 1..65535
+  auto operator<=>(const HostPort&) const = default;
+};
+
+struct KubernetesPod {
+  std::string name;       // namespace/name
+  std::string node_name;  // "" while it is pending
+  Amounts request;        // what is subtracted from the node
+  Amounts
+      scored_request;  // the same, where a container that names no cpu or memory counts defaults
+  std::map<std::string, std::string> node_selector;
+  bool has_required = false;  // node affinity that must hold; one of `required`
+  std::vector<SelectorTerm> required;
+  std::vector<PreferredTerm> preferred;
+  std::vector<Toleration> tolerations;
+  std::vector<HostPort> ports;
+  std::vector<std::string> unsupported;  // terms that this build does not evaluate, a sentence each
+};
+
+struct KubernetesCluster {
+  std::vector<KubernetesNode> nodes;  // in the order of the document
+  std::vector<KubernetesPod> pods;
+  std::vector<std::string> warnings;  // for example a pod on a node that is not listed
+};
+
+inline constexpr std::uint64_t kMaxKubernetesBytes = std::uint64_t{1} << 30;
+inline constexpr int kMaxKubernetesDepth = 64;
+
+// not_found, io_error; invalid_argument names the file, the object and the field (or, when the text
+// is no JSON, line and column).
+Result<KubernetesCluster> read_kubernetes(const std::string& path);
+Result<KubernetesCluster> parse_kubernetes(std::string_view bytes, const std::string& name);
+
+}  // namespace penstock
+#endif

@@ -1,0 +1,143 @@
+// The host's side of a node table: the names of its rows and columns, and the descriptors that
+// change it and place tasks on it. The cells stand in a pool's region, or in this process's memory
+// when there is no pool.
+//
+// Invariants: every change of a cell goes through an UPDATE or a committing SELECT on the queue; a
+// bit column that was interned from a predicate agrees with it for every node. A table in a pool
+// has one writing process at a time, and others may open it.
+#ifndef PENSTOCK_SCHED_NODE_TABLE_H_
+#define PENSTOCK_SCHED_NODE_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "penstock/base/status.h"
+#include "penstock/descriptor/node_table.h"
+#include "penstock/engine/engine.h"
+#include "penstock/engine/host_engine.h"
+#include "penstock/memory/pool.h"
+#include "penstock/sched/catalogue.h"
+#include "penstock/sched/policy.h"
+#include "penstock/sched/task.h"
+
+namespace penstock {
+
+struct NodeTableConfig {
+  std::string name;                     // of the region in a pool, up to 40 bytes; "" is anonymous
+  std::uint32_t capacity = 1024;        // rows; rounded up to a multiple of 64
+  std::vector<ResourceName> resources;  // 1..16
+  std::uint32_t n_gpus = 0;             // most GPUs of a node: 0..16
+  std::uint32_t bit_columns = 256;      // 2..4096
+  std::vector<std::string> free_columns;
+};
+
+struct NodeSpec {
+  NodeFacts facts;
+  std::vector<std::int64_t> allocatable;  // by resource index
+  std::uint32_t gpus = 0;
+  bool unschedulable = false;
+};
+
+struct Decision {
+  std::int32_t row = -1;  // -1: no node fits
+  std::string node;       // "" if none
+  std::int64_t score = 0;
+  std::uint32_t gpu_mask = 0;
+  std::uint32_t feasible = 0;  // nodes that passed the filters
+  std::vector<penstock_best> best;
+};
+
+// One thread at a time.
+class NodeTable {
+ public:
+  // `pool` may be null. An engine that cannot run SELECT on this table is replaced by a host
+  // engine, which the log tells.
+  static Result<std::unique_ptr<NodeTable>> create(Pool* pool, std::shared_ptr<Engine> engine,
+                                                   const NodeTableConfig& config);
+  // A table that another process made in the pool, with the names that it last saved.
+  static Result<std::unique_ptr<NodeTable>> open(Pool& pool, std::shared_ptr<Engine> engine,
+                                                 const std::string& name);
+  // Frees the regions of a table.
+  static Status destroy(Pool& pool, const std::string& name);
+  ~NodeTable();
+  NodeTable(const NodeTable&) = delete;
+  NodeTable& operator=(const NodeTable&) = delete;
+
+  // ---- nodes ----
+  // already_exists for a name that the table holds, no_space beyond its capacity.
+  Status add_nodes(std::span<const NodeSpec> nodes);
+  Status remove_node(std::uint32_t row);
+  Status set_unschedulable(std::uint32_t row, bool unschedulable);
+  // Adds (or takes away) a task that runs on a row, outside of any decision.
+  Status occupy(std::uint32_t row, const Task& task, std::uint32_t gpu_mask);
+  Status release(std::uint32_t row, const Task& task, std::uint32_t gpu_mask);
+  Status update(std::span<const penstock_update> updates);
+
+  // ---- columns ----
+  // The bit column for `key`, made from the predicate the first time. May evict a column that no
+  // task of the present batch uses (see new_batch).
+  Result<std::uint16_t> intern(const std::string& key, NodePredicate predicate);
+  // A bit column that commits set; all clear when it is new, never evicted.
+  Result<std::uint16_t> state_column(const std::string& key);
+  // Columns interned before may be evicted from here on: tasks made before must not be used again.
+  void new_batch() { catalogue_.new_batch(); }
+
+  // ---- decisions ----
+  // Places the tasks one after another; results has tasks.size() entries. With commit each sees
+  // those before it.
+  Status select(const penstock_program& program, std::span<const penstock_task> tasks, bool commit,
+                penstock_result* results);
+  // The same for tasks and a policy; compiles what the policy needs.
+  Result<std::vector<Decision>> place(const Policy& policy, std::span<const Task> tasks,
+                                      bool commit, const CompileOptions& options = {});
+
+  // ---- reading ----
+  const Catalogue& catalogue() const { return catalogue_; }
+  const std::string& engine_name() const { return engine_->capabilities().name; }
+  const penstock_node_table& header() const { return *header_; }
+  std::uint32_t rows() const { return header_->rows; }
+  bool holds_node(std::uint32_t row) const;
+  // The cells as they were last published.
+  TableView view() const;
+  // The largest allocatable of a resource over all nodes, at least 1.
+  std::int64_t largest(std::uint32_t resource) const;
+
+  // Writes the names into the pool, so that open() finds them; nothing without a pool.
+  Status save();
+
+ private:
+  NodeTable() = default;
+  Status make_queue();
+  Status adopt(penstock_node_table* header);
+  Status run(penstock_descriptor descriptor);
+  Status refused(const penstock_completion& completion) const;
+  Status change_usage(std::uint32_t row, const Task& task, std::uint32_t gpu_mask, int sign);
+  Result<penstock_address> stage(std::uint64_t offset, const void* data, std::uint64_t bytes);
+  Status reserve_staging(std::uint64_t bytes);
+  void append_node(const NodeSpec& node, std::uint32_t row,
+                   std::vector<penstock_update>* out) const;
+
+  struct FreeDeleter {
+    void operator()(void* memory) const;
+  };
+
+  Pool* pool_ = nullptr;
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<void, FreeDeleter> memory_;  // the table when there is no pool
+  Region region_{};
+  Region names_region_{};
+  Region staging_{};  // for engines that do not reach this process's memory
+  bool owns_regions_ = false;
+  penstock_node_table* header_ = nullptr;
+  penstock_address address_ = 0;
+  std::string name_;
+  Catalogue catalogue_;
+};
+
+}  // namespace penstock
+#endif

@@ -1,0 +1,39 @@
+// A task: what is to be placed, ready for an engine.
+#ifndef PENSTOCK_SCHED_TASK_H_
+#define PENSTOCK_SCHED_TASK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/base/status.h"
+#include "penstock/descriptor/node_table.h"
+
+namespace penstock {
+
+// Which question a term of a task answers; the number is the group of FILTER_BITS or SCORE_BITS.
+enum class TermGroup : std::uint8_t {
+  unschedulable = 1,
+  taints = 2,
+  node_affinity = 3,
+  ports = 4,
+  model = 5,
+  preferred_affinity = 6,
+  preferred_taints = 7,
+};
+
+struct Task {
+  Task() { record.row = -1; }
+  std::string name;
+  penstock_task record{};
+  // kube-scheduler skips BalancedAllocation for a pod that requests neither cpu nor memory.
+  bool requests_nothing = false;
+  std::vector<std::string> unsupported;  // terms that are not evaluated, a sentence each
+};
+
+// Adds a term to the task; no_space names the task when it has PENSTOCK_MAX_TERMS already.
+Status add_term(Task* task, TermGroup group, std::uint16_t column, bool clear,
+                std::int32_t weight = 0);
+
+}  // namespace penstock
+#endif
