@@ -24,7 +24,9 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-enum class Liveness { alive, dead, unknown };  // unknown: other host or other pid namespace
+// unknown: the process is of another boot (perhaps of another host) or of another pid namespace, so
+// that its pid says nothing here. Pool::liveness knows more.
+enum class Liveness { alive, dead, unknown };
 
 // An open file or device. Closing it drops its locks. Not thread-safe.
 class File {
@@ -35,13 +37,14 @@ class File {
   // Makes the file exactly `bytes` long with every page backed by storage, so that no later store
   // can fail. no_space names the need and what the file system has.
   virtual Status reserve(std::uint64_t bytes) = 0;
-  virtual Result<std::size_t> read_at(std::uint64_t offset, void* data, std::size_t bytes) const = 0;
+  virtual Result<std::size_t> read_at(std::uint64_t offset, void* data,
+                                      std::size_t bytes) const = 0;
   virtual Status write_at(std::uint64_t offset, const void* data, std::size_t bytes) = 0;
   // Shared, readable and writable, at an address of the system's choice. The mapping outlives the
   // File. Page aligned.
   virtual Result<std::byte*> map(std::uint64_t bytes) = 0;
-  // Open-file-description lock on [offset, offset + bytes); may lie past the end of the file.
-  // try_lock returns busy when another description holds it. lock waits up to timeout_ms.
+  // Exclusive open-file-description lock on [offset, offset + bytes); may lie past the end of the
+  // file. try_lock returns busy when another description holds it. lock waits up to timeout_ms.
   virtual Status try_lock(std::uint64_t offset, std::uint64_t bytes) = 0;
   // Shared: any number of descriptions may hold it at once, no exclusive one beside them.
   virtual Status try_lock_shared(std::uint64_t offset, std::uint64_t bytes) = 0;
@@ -101,10 +104,11 @@ class Backoff {
 
  private:
   static constexpr std::uint32_t kSpins = 2000;
-  static constexpr std::uint32_t kYields = 20000;
   Platform& platform_;
   std::uint32_t spins_left_;
   std::uint32_t yields_ = 0;
+  std::uint64_t yielding_since_ns_ = 0;
+  std::uint64_t sleep_ns_ = 0;  // 0: not sleeping yet
 };
 
 }  // namespace penstock

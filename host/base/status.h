@@ -79,8 +79,8 @@ Status error(Code code, fmt::format_string<Args...> format, Args&&... args) {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {      // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) fail_check(__FILE__, __LINE__, "!status.ok()", "a Result without a value");
   }
   bool ok() const { return value_.has_value(); }
@@ -113,20 +113,20 @@ class [[nodiscard]] Result {
 }  // namespace penstock
 
 // Stays on in release builds.
-#define PENSTOCK_CHECK(condition, ...)                                                        \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]]                                                            \
-      ::penstock::fail_check(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__));  \
+#define PENSTOCK_CHECK(condition, ...)                                                       \
+  do {                                                                                       \
+    if (!(condition)) [[unlikely]]                                                           \
+      ::penstock::fail_check(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__)); \
   } while (false)
 
 #define PENSTOCK_CONCAT_INNER(a, b) a##b
 #define PENSTOCK_CONCAT(a, b) PENSTOCK_CONCAT_INNER(a, b)
 
 // Returns the status from the enclosing function unless it is ok.
-#define PENSTOCK_TRY(expression)                                                   \
-  do {                                                                             \
+#define PENSTOCK_TRY(expression)                                                          \
+  do {                                                                                    \
     if (::penstock::Status penstock_try_status = (expression); !penstock_try_status.ok()) \
-      return penstock_try_status;                                                  \
+      return penstock_try_status;                                                         \
   } while (false)
 
 // PENSTOCK_ASSIGN(auto pool, Pool::map(...)): declares or returns the status.
