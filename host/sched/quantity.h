@@ -20,7 +20,7 @@ Result<std::int64_t> parse_quantity(std::string_view text);
 // In thousandths, rounded up (Quantity.MilliValue).
 Result<std::int64_t> parse_milli_quantity(std::string_view text);
 
-// "1.5Gi", "200Mi", "512": the shortest exact form with a power of 1024.
+// "1.5Gi", "200Mi", "512": exact, in the largest power of 1024 that leaves at most one decimal.
 std::string format_bytes(std::int64_t bytes);
 
 }  // namespace penstock
