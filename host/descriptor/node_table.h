@@ -11,23 +11,31 @@
  *   bits[b][row / 64]    uint64 one bit per node: a label selector, a taint set, a port, a model
  *   free[c][row]         int64  whatever else a policy wants to weigh or count
  *
- * Columns are `capacity` rows long, capacity is a multiple of 64, and every column starts on a
- * cache line. Bit column 0 says which rows hold a node; rows without it are never chosen.
+ * Columns are `capacity` rows long and follow one another without gaps; capacity is a multiple of
+ * 64, so that every int64 column starts on a cache line. Bit column 0 says which rows hold a node;
+ * rows without it, and rows from header.rows on, are never chosen.
  *
  * A **program** is what a policy compiles to: column operations that run for every row. Filters
  * come first, and the first that fails stops the row. Then every score gives an int64 per feasible
  * row, is normalised over the feasible rows, and is multiplied by its weight; the weighted sum is
- * the row's score.
+ * the row's score. A program without scores gives every feasible row 0.
  *
  * SELECT places tasks one after another: filter, score, take the best k (highest score; equal
  * scores by the program's tie rule), and with PENSTOCK_FLAG_COMMIT add the task to the winner's row
- * before the next task is looked at: requested += request, scored += scored_request, the picked GPUs
- * lose gpu_milli, set_bits are set, counted free columns rise by one, generation rises by one. A
- * commit that would push a cell past its bound is refused (result status PENSTOCK_OUT_OF_RANGE,
- * nothing changed). UPDATE changes cells: all of its updates or none.
+ * before the next task is looked at: requested += request, scored += scored_request, the picked
+ * GPUs lose gpu_milli, set_bits are set, counted free columns rise by one (by one for each
+ * mention), generation rises by one. A commit that would push a cell past its bound, or for which
+ * the row has too few GPUs, is refused (result status PENSTOCK_OUT_OF_RANGE, nothing changed; the
+ * result still says which row it was). UPDATE changes cells: all of its updates or none.
+ *
+ * Cells: allocatable, requested and scored 0..MAX_QUANTITY, gpu 0..1000, free within
+ * +-MAX_FREE_VALUE. Commits and UPDATE keep them there; a cell that is found outside of its bound
+ * (a damaged pool) is read as the nearest bound.
  *
  * All arithmetic is int64 with the bounds below, so that nothing overflows. Where float64 is named,
- * each operation is rounded on its own (no fused multiply-add), in the order given.
+ * each operation is rounded on its own (no fused multiply-add), in the order given, int64 operands
+ * are converted by rounding to nearest even, and trunc() is the conversion to int64 toward zero, of
+ * a value that is first limited to +-MAX_FREE_VALUE.
  */
 #ifndef PENSTOCK_DESCRIPTOR_NODE_TABLE_H_
 #define PENSTOCK_DESCRIPTOR_NODE_TABLE_H_
@@ -43,14 +51,16 @@ extern "C" {
 #define PENSTOCK_TABLE_HEADER_BYTES 4096u
 #define PENSTOCK_MAX_ROWS (1u << 20)
 #define PENSTOCK_MAX_RESOURCES 16u
-#define PENSTOCK_MAX_GPUS 16u          /* GPUs of one node */
+#define PENSTOCK_MAX_GPUS 16u /* GPUs of one node */
 #define PENSTOCK_MAX_BIT_COLUMNS 4096u
 #define PENSTOCK_MAX_FREE_COLUMNS 256u
-#define PENSTOCK_MAX_QUANTITY (INT64_C(1) << 53) /* of any cell; exact in float64, times 100 fits */
+#define PENSTOCK_MAX_QUANTITY (INT64_C(1) << 53) /* of any cell; exact in float64, times 100 fits \
+                                                  */
 #define PENSTOCK_MAX_REQUEST PENSTOCK_MAX_QUANTITY
-#define PENSTOCK_MAX_FEATURE (INT64_C(1) << 8)    /* magnitude of a task's feature */
+#define PENSTOCK_MAX_FEATURE (INT64_C(1) << 8)     /* magnitude of a task's feature */
 #define PENSTOCK_MAX_FREE_VALUE (INT64_C(1) << 40) /* magnitude of a cell of a free column */
-#define PENSTOCK_MAX_WEIGHT 1000000               /* magnitude of a score's weight */
+#define PENSTOCK_MAX_WEIGHT 1000000           /* magnitude of a score's weight, and of a term's */
+#define PENSTOCK_MAX_SCORE (INT64_C(1) << 62) /* magnitude of a row's weighted sum */
 
 /* Bit columns with a fixed meaning. */
 #define PENSTOCK_BIT_NODE 0u          /* the row holds a node */
@@ -105,51 +115,71 @@ enum penstock_column_opcode {
                                (gpu_count 0 passes) */
   PENSTOCK_FILTER_ROW = 4,  /* the task's row is -1 or this one */
 
-  /* Scores: int64. `left` is allocatable - requested, before the task is placed. */
+  /* Scores: int64. `left` is allocatable - requested, before the task is placed. A task asks for a
+     resource when its request of it is above 0. Entries whose bit is set in the op's skip_unasked
+     leave the sums (LEAST_ALLOCATED, MOST_ALLOCATED, BALANCED) when the task does not ask for the
+     resource. Divisions of integers truncate toward zero. */
   PENSTOCK_SCORE_LEAST_ALLOCATED = 32, /* kube-scheduler NodeResourcesFit LeastAllocated: resources
-      with allocatable 0 leave both sums, and those whose op flag SKIP_UNASKED is set when the task
-      does not ask for them; u = scored + scored_request; s = u > allocatable ? 0 :
+      with allocatable 0 leave both sums; u = scored + scored_request; s = u > allocatable ? 0 :
       (allocatable - u) * 100 / allocatable; score = sum(s * w) / sum(w), 0 if sum(w) is 0 */
-  PENSTOCK_SCORE_MOST_ALLOCATED = 33, /* the same with s = min(u, allocatable) * 100 / allocatable */
-  PENSTOCK_SCORE_BALANCED = 34, /* kube-scheduler BalancedAllocation in float64: fractions
-      f = min(1, (requested + request) / allocatable) of the listed resources with allocatable > 0;
-      two: std = |f0 - f1| / 2; else population standard deviation; score = trunc((1 - std) * 100) */
-  PENSTOCK_SCORE_BITS = 35,     /* sum of the weights of the task's terms in `group` that hold */
-  PENSTOCK_SCORE_FEATURES = 36, /* sum over j < n of feature[j] * free[column[j]][row] */
-  PENSTOCK_SCORE_BEST_FIT = 37, /* float64: s = 0; for each resource in order:
-      s = s + 0.5 * (left - request) / scale; score = trunc(100 * (1 - s)) */
+  PENSTOCK_SCORE_MOST_ALLOCATED =
+      33,                          /* the same with s = min(u, allocatable) * 100 / allocatable */
+  PENSTOCK_SCORE_BALANCED = 34,    /* kube-scheduler BalancedAllocation in float64: fractions
+         f = min(1, (requested + request) / allocatable) of the listed resources with allocatable > 0;
+         fewer than two: std = 0; two: std = |f0 - f1| / 2; else the population's: mean = (0 + f0 + f1
+         + ...) / n, std = sqrt((0 + (f0 - mean) * (f0 - mean) + ...) / n);
+         score = trunc((1 - std) * 100). A task that asks for none of the list scores 0 everywhere. */
+  PENSTOCK_SCORE_BITS = 35,        /* sum of the weights of the task's terms in `group` that hold */
+  PENSTOCK_SCORE_FEATURES = 36,    /* sum over j < n of feature[j] * free[column[j]][row] */
+  PENSTOCK_SCORE_BEST_FIT = 37,    /* float64: s = 0; for each resource in order:
+         s = s + 0.5 * (left - request) / scale; score = trunc(100 * (1 - s)) */
   PENSTOCK_SCORE_DOT_PRODUCT = 38, /* float64: s = 0; for each resource in order:
-      s = s + (left / scale) * (request / scale); score = trunc(100 * (1 - s / n)) */
-  PENSTOCK_SCORE_GPU_PACKING = 39, /* tasks without GPU: 0. All of the node's f GPUs entirely free
-      (1000): max(33 - f, f). Else take the gpu_count fullest GPUs that fit (least free first, then
-      lowest index); u of them entirely free: max(50 - u, 33) if u > 0, else
-      max(100 - sum(free thousandths of the chosen) / 10 / 10, 50) in integers (the sum of the
-      percents left, divided by ten; percent = thousandths / 10 per GPU) */
+      s = s + (left / scale) * (request / scale); score = trunc(100 * (1 - s / n)), n >= 1 */
+  PENSTOCK_SCORE_GPU_PACKING = 39, /* `column[0]` (n = 1) is the resource that counts the node's GPU
+      thousandths. Tasks without GPU: 0. All GPUs of the node entirely free, which is when the free
+      thousandths are above 0 and sum up to that resource's allocatable: max(33 - f, f) with f that
+      sum / 1000. Else take the gpu_count fullest GPUs that fit (least free first, then lowest
+      index); fewer of them: 0; u of them entirely free: max(50 - u, 33) if u > 0, else
+      max(100 - p / 10, 50) with p the sum over them of (free thousandths / 10) */
   PENSTOCK_SCORE_GPU_CLUSTERING = 40 /* tasks without GPU: 0. used = 25 * (gpu_scale - left) /
       gpu_scale with left the node's free thousandths in total and gpu_scale = scale[0]; `column[j]`
-      are n free columns that count the node's tasks of each class; only the task's class is there:
-      used + 75, it and others: used + 50, none: used + 25, only others: used */
+      are n free columns that count the node's tasks of each class (there when above 0); the task's
+      class is entry `klass`, in no entry if klass >= n; only the task's class is there: used + 75,
+      it and others: used + 50, none: used + 25, only others: used */
 };
 #define PENSTOCK_COLUMN_OP_IS_SCORE(op) ((op) >= 32)
 
 enum penstock_normalise {
   PENSTOCK_NORMALISE_NONE = 0,
-  PENSTOCK_NORMALISE_DEFAULT = 1,  /* max (at least 0) over feasible rows; 0: unchanged; else
-                                      100 * s / max in integers */
-  PENSTOCK_NORMALISE_REVERSED = 2, /* as above, then 100 - that; max 0: all 100 */
-  PENSTOCK_NORMALISE_MIN_MAX = 3   /* (s - min) * 100 / (max - min); all equal: 0 */
+  PENSTOCK_NORMALISE_DEFAULT = 1,     /* max (at least 0) over feasible rows; 0: unchanged; else
+                                         100 * s / max in integers, toward zero */
+  PENSTOCK_NORMALISE_REVERSED = 2,    /* as above, then 100 - that; max 0: all 100 */
+  PENSTOCK_NORMALISE_MIN_MAX = 3,     /* (s - min) * 100 / (max - min); all equal: 0 */
+  PENSTOCK_NORMALISE_MIN_MAX_F64 = 4, /* kube-scheduler InterPodAffinity, in float64:
+                                         trunc(100 * ((s - min) / (max - min))); all equal: 0 */
+  PENSTOCK_NORMALISE_SPREAD = 5 /* kube-scheduler PodTopologySpread: max (at least 0); 0: all 100;
+                                   else 100 * (max + min - s) / max in integers, toward zero */
 };
 
-/* One column operation: 128 bytes. Lists have n entries; entries past n are zero. */
+/* One column operation: 128 bytes. Lists have n entries; entries past n, and fields that the
+ * operation does not use, are zero. FEATURES takes up to 8 entries, BEST_FIT and DOT_PRODUCT up
+ * to 6.
+ *
+ * So that no weighted sum overflows, the sum over a program's scores of |weight| * bound is at most
+ * MAX_SCORE, where bound is what the score can reach: 100 for LEAST_ALLOCATED, MOST_ALLOCATED,
+ * BALANCED and GPU_PACKING, 2^20 for GPU_CLUSTERING, 2^24 for BITS, 2^51
+ * for FEATURES, 2^40 for BEST_FIT and DOT_PRODUCT. MIN_MAX and MIN_MAX_F64 make it 100. DEFAULT,
+ * REVERSED and SPREAD leave the first four at 100, and make the others' 101, 101 and 301 times as
+ * large, for what negative scores do there. */
 struct penstock_column_op {
   uint8_t op;
   uint8_t normalise;
-  uint8_t n;      /* entries of the list: 0..16 */
-  uint8_t group;  /* FILTER_BITS, SCORE_BITS */
-  int32_t weight; /* scores; 0 for filters */
+  uint8_t n;             /* entries of the list: 0..16 */
+  uint8_t group;         /* FILTER_BITS, SCORE_BITS */
+  int32_t weight;        /* scores; 0 for filters */
   uint32_t skip_unasked; /* bit i: entry i counts only for tasks that ask for it */
   uint32_t reserved;
-  uint16_t column[PENSTOCK_MAX_RESOURCES]; /* resource index, or free column */
+  uint16_t column[PENSTOCK_MAX_RESOURCES];      /* resource index, or free column */
   uint16_t list_weight[PENSTOCK_MAX_RESOURCES]; /* LEAST/MOST_ALLOCATED: 1..100 */
   int64_t scale[6]; /* BEST_FIT, DOT_PRODUCT: largest machine, entry by entry (n <= 6), > 0 */
 };
@@ -204,16 +234,17 @@ struct penstock_term {
 struct penstock_task {
   int64_t request[PENSTOCK_MAX_RESOURCES];        /* what is subtracted; 0..MAX_REQUEST */
   int64_t scored_request[PENSTOCK_MAX_RESOURCES]; /* what scores count */
-  uint32_t gpu_count; /* 0..16 */
+  uint32_t gpu_count;                             /* 0..16 */
   uint32_t gpu_milli; /* of each GPU: 1..1000 if gpu_count > 0, else 0 */
   int64_t row;        /* -1: any */
   uint64_t tie;       /* the caller's number for this task, input of the tie rules */
   uint32_t n_terms;
   uint32_t klass; /* GPU_CLUSTERING: the entry of its column list that counts this task's class */
-  struct penstock_term terms[PENSTOCK_MAX_TERMS];
+  struct penstock_term terms[PENSTOCK_MAX_TERMS]; /* those past n_terms are not read */
   int64_t feature[PENSTOCK_MAX_FEATURES];
-  uint16_t set_bits[8]; /* bit columns set on the winner's row at commit (host ports); 0: none */
-  uint16_t count[4];    /* free columns raised by 1 on the winner's row at commit, plus 1; 0: none */
+  uint16_t set_bits[8]; /* bit columns set on the winner's row at commit (host ports), from
+                           BIT_FIRST_FREE on; 0: none */
+  uint16_t count[4]; /* free columns raised by 1 on the winner's row at commit, plus 1; 0: none */
   uint64_t reserved;
 };
 
@@ -224,7 +255,8 @@ struct penstock_best {
 };
 
 struct penstock_result {
-  uint32_t status;   /* PENSTOCK_OK, or PENSTOCK_NOT_FOUND when no row passes the filters */
+  uint32_t status;   /* PENSTOCK_OK; PENSTOCK_NOT_FOUND when no row passes the filters;
+                        PENSTOCK_OUT_OF_RANGE when the commit was refused */
   int32_t row;       /* the winner, or -1 */
   int64_t score;     /* of the winner */
   uint32_t feasible; /* rows that passed */
@@ -245,9 +277,13 @@ enum penstock_update_field {
   PENSTOCK_UPDATE_BIT = 5, /* 0 or 1 */
   PENSTOCK_UPDATE_FREE = 6 /* magnitude up to MAX_FREE_VALUE */
 };
-enum penstock_update_mode { PENSTOCK_UPDATE_SET = 0, PENSTOCK_UPDATE_ADD = 1 /* not for BIT, ROWS */ };
+enum penstock_update_mode {
+  PENSTOCK_UPDATE_SET = 0,
+  PENSTOCK_UPDATE_ADD = 1 /* not for BIT, ROWS */
+};
 
-/* Cells of the first three kinds stay within 0..MAX_QUANTITY at every step of the list. */
+/* ALLOCATABLE, REQUESTED and SCORED stay within 0..MAX_QUANTITY; every cell stays within its bound
+ * at every step of the list. */
 struct penstock_update {
   uint16_t field;
   uint16_t mode;
@@ -260,7 +296,8 @@ struct penstock_update {
 #ifdef __cplusplus
 #define PENSTOCK_SIZE_IS(type, size) static_assert(sizeof(struct type) == size, #type)
 #else
-#define PENSTOCK_SIZE_IS(type, size) _Static_assert(sizeof(struct type) == size, #type)
+#define PENSTOCK_SIZE_IS(type, size) \
+  typedef char type##_size_is[sizeof(struct type) == (size) ? 1 : -1]
 #endif
 PENSTOCK_SIZE_IS(penstock_node_table, 112);
 PENSTOCK_SIZE_IS(penstock_column_op, 128);
@@ -271,11 +308,16 @@ PENSTOCK_SIZE_IS(penstock_result, 160);
 PENSTOCK_SIZE_IS(penstock_update, 24);
 
 /* PENSTOCK_OK or why not: PENSTOCK_CORRUPT (magic, version), PENSTOCK_INVALID_ARGUMENT (a value out
- * of its range, a filter after a score, a column that the table does not have), PENSTOCK_UNSUPPORTED
- * (an operation of a later version). *detail (never null) gets the index of the op concerned. */
+ * of its range, a filter after a score, a column that the table does not have, weights that could
+ * overflow), PENSTOCK_UNSUPPORTED (an operation or normalisation of a later version). *detail
+ * (never null) gets the index of the op concerned, PENSTOCK_MAX_OPS when it is none of them. Wants
+ * a checked table header; what these functions accept, an engine may run without further checks. */
 uint32_t penstock_program_check(const struct penstock_program* program,
                                 const struct penstock_node_table* table, uint64_t* detail);
-uint32_t penstock_task_check(const struct penstock_task* task, const struct penstock_program* program,
+/* PENSTOCK_OK or PENSTOCK_INVALID_ARGUMENT (a value out of its range, a request of a resource or a
+ * bit or free column that the table does not have). Wants a checked table header and program. */
+uint32_t penstock_task_check(const struct penstock_task* task,
+                             const struct penstock_program* program,
                              const struct penstock_node_table* table);
 
 /* "fit", "least_allocated", ...; "?" out of range. */

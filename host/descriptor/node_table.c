@@ -1,0 +1,268 @@
+#include "penstock/descriptor/node_table.h"
+
+#include "penstock/descriptor/descriptor.h"
+
+/* ---- the table's header ---- */
+
+static uint64_t fnv1a(uint64_t hash, const void* bytes, uint32_t n) {
+  const unsigned char* p = (const unsigned char*)bytes;
+  for (uint32_t i = 0; i < n; i++) hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+/* Over version..n_free (48 bytes) with rows taken as 0, because rows changes during the table's
+ * life. */
+static uint64_t header_checksum(const struct penstock_node_table* header) {
+  const uint32_t rows = 0;
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  hash = fnv1a(hash, &header->version, sizeof header->version);
+  hash = fnv1a(hash, &header->header_bytes, sizeof header->header_bytes);
+  hash = fnv1a(hash, &header->bytes, sizeof header->bytes);
+  hash = fnv1a(hash, &header->capacity, sizeof header->capacity);
+  hash = fnv1a(hash, &rows, sizeof rows);
+  hash = fnv1a(hash, &header->n_resources, sizeof header->n_resources);
+  hash = fnv1a(hash, &header->n_gpus, sizeof header->n_gpus);
+  hash = fnv1a(hash, &header->n_bits, sizeof header->n_bits);
+  return fnv1a(hash, &header->n_free, sizeof header->n_free);
+}
+
+uint64_t penstock_node_table_init(struct penstock_node_table* header, uint32_t capacity,
+                                  uint32_t n_resources, uint32_t n_gpus, uint32_t n_bits,
+                                  uint32_t n_free) {
+  if (capacity == 0 || capacity > PENSTOCK_MAX_ROWS) return 0;
+  if (n_resources == 0 || n_resources > PENSTOCK_MAX_RESOURCES) return 0;
+  if (n_gpus > PENSTOCK_MAX_GPUS) return 0;
+  if (n_bits < PENSTOCK_BIT_FIRST_FREE || n_bits > PENSTOCK_MAX_BIT_COLUMNS) return 0;
+  if (n_free > PENSTOCK_MAX_FREE_COLUMNS) return 0;
+
+  /* At most 2^20 rows of 48 + 16 + 256 cells and 4096 bits: far from overflow. */
+  const uint32_t rounded = (capacity + 63u) & ~63u;
+  const uint64_t cells = (uint64_t)rounded * sizeof(int64_t);
+  struct penstock_node_table h = {0};
+  h.magic = PENSTOCK_TABLE_MAGIC;
+  h.version = PENSTOCK_TABLE_VERSION;
+  h.header_bytes = PENSTOCK_TABLE_HEADER_BYTES;
+  h.capacity = rounded;
+  h.n_resources = n_resources;
+  h.n_gpus = n_gpus;
+  h.n_bits = n_bits;
+  h.n_free = n_free;
+  h.allocatable = PENSTOCK_TABLE_HEADER_BYTES;
+  h.requested = h.allocatable + n_resources * cells;
+  h.scored = h.requested + n_resources * cells;
+  h.gpu = h.scored + n_resources * cells;
+  h.bits = h.gpu + n_gpus * cells;
+  /* Bit columns are packed; what follows them starts on a cache line again. */
+  h.free = (h.bits + (uint64_t)n_bits * (rounded / 8u) + 63u) & ~UINT64_C(63);
+  h.bytes = h.free + n_free * cells;
+  h.checksum = header_checksum(&h);
+  if (header) *header = h;
+  return h.bytes;
+}
+
+uint32_t penstock_node_table_check(const struct penstock_node_table* header, uint64_t bytes) {
+  if (bytes < PENSTOCK_TABLE_HEADER_BYTES) return PENSTOCK_OUT_OF_RANGE;
+  if (header->magic != PENSTOCK_TABLE_MAGIC || header->version != PENSTOCK_TABLE_VERSION)
+    return PENSTOCK_CORRUPT;
+  if (header->capacity % 64u != 0 || header->rows > header->capacity) return PENSTOCK_CORRUPT;
+
+  struct penstock_node_table expected = {0};
+  if (penstock_node_table_init(&expected, header->capacity, header->n_resources, header->n_gpus,
+                               header->n_bits, header->n_free) == 0)
+    return PENSTOCK_CORRUPT;
+  if (header->header_bytes != expected.header_bytes || header->bytes != expected.bytes ||
+      header->allocatable != expected.allocatable || header->requested != expected.requested ||
+      header->scored != expected.scored || header->gpu != expected.gpu ||
+      header->bits != expected.bits || header->free != expected.free ||
+      header->checksum != expected.checksum)
+    return PENSTOCK_CORRUPT;
+  return header->bytes <= bytes ? PENSTOCK_OK : PENSTOCK_OUT_OF_RANGE;
+}
+
+/* ---- programs ---- */
+
+/* What an operation takes. A column's kind says which of the table's counts bounds it. */
+enum column_kind { NO_COLUMN, RESOURCE, FREE_COLUMN };
+struct op_rule {
+  const char* name; /* null: no such operation */
+  uint8_t kind;     /* of its columns */
+  uint8_t min_n;
+  uint8_t max_n;
+  uint8_t group;        /* 1: has one */
+  uint8_t list_weight;  /* 1: entry by entry */
+  uint8_t skip_unasked; /* 1: allowed */
+  uint8_t scales;       /* 0: none, 1: scale[0] alone, 2: entry by entry */
+  uint8_t negative;     /* 1: the score may be below 0 */
+  int64_t bound;        /* magnitude of the score */
+};
+
+#define PERCENT 100
+static const struct op_rule kRules[PENSTOCK_SCORE_GPU_CLUSTERING + 1] = {
+    [PENSTOCK_FILTER_BITS] = {"bits", NO_COLUMN, 0, 0, 1, 0, 0, 0, 0, 0},
+    [PENSTOCK_FILTER_FIT] = {"fit", RESOURCE, 0, 16, 0, 0, 0, 0, 0, 0},
+    [PENSTOCK_FILTER_GPU] = {"gpu", NO_COLUMN, 0, 0, 0, 0, 0, 0, 0, 0},
+    [PENSTOCK_FILTER_ROW] = {"row", NO_COLUMN, 0, 0, 0, 0, 0, 0, 0, 0},
+    [PENSTOCK_SCORE_LEAST_ALLOCATED] = {"least_allocated", RESOURCE, 0, 16, 0, 1, 1, 0, 0, PERCENT},
+    [PENSTOCK_SCORE_MOST_ALLOCATED] = {"most_allocated", RESOURCE, 0, 16, 0, 1, 1, 0, 0, PERCENT},
+    [PENSTOCK_SCORE_BALANCED] = {"balanced", RESOURCE, 0, 16, 0, 0, 1, 0, 0, PERCENT},
+    [PENSTOCK_SCORE_BITS] = {"score_bits", NO_COLUMN, 0, 0, 1, 0, 0, 0, 1, INT64_C(1) << 24},
+    [PENSTOCK_SCORE_FEATURES] = {"features", FREE_COLUMN, 0, 8, 0, 0, 0, 0, 1, INT64_C(1) << 51},
+    [PENSTOCK_SCORE_BEST_FIT] = {"best_fit", RESOURCE, 0, 6, 0, 0, 0, 2, 1,
+                                 PENSTOCK_MAX_FREE_VALUE},
+    [PENSTOCK_SCORE_DOT_PRODUCT] = {"dot_product", RESOURCE, 1, 6, 0, 0, 0, 2, 1,
+                                    PENSTOCK_MAX_FREE_VALUE},
+    [PENSTOCK_SCORE_GPU_PACKING] = {"gpu_packing", RESOURCE, 1, 1, 0, 0, 0, 0, 0, PERCENT},
+    [PENSTOCK_SCORE_GPU_CLUSTERING] = {"gpu_clustering", FREE_COLUMN, 0, 16, 0, 0, 0, 1, 1,
+                                       INT64_C(1) << 20},
+};
+
+static const struct op_rule* find_rule(uint32_t op) {
+  if (op > PENSTOCK_SCORE_GPU_CLUSTERING || !kRules[op].name) return 0;
+  return &kRules[op];
+}
+
+const char* penstock_column_opcode_name(uint32_t op) {
+  const struct op_rule* rule = find_rule(op);
+  return rule ? rule->name : "?";
+}
+
+static int lists_are_valid(const struct penstock_column_op* op, const struct op_rule* rule,
+                           const struct penstock_node_table* table) {
+  const uint32_t columns = rule->kind == RESOURCE      ? table->n_resources
+                           : rule->kind == FREE_COLUMN ? table->n_free
+                                                       : 0;
+  if (op->n < rule->min_n) return 0;
+  for (uint32_t i = 0; i < PENSTOCK_MAX_RESOURCES; i++) {
+    const int used = i < op->n;
+    if (used ? op->column[i] >= columns : op->column[i] != 0) return 0;
+    if (used && rule->list_weight) {
+      if (op->list_weight[i] < 1 || op->list_weight[i] > 100) return 0;
+    } else if (op->list_weight[i] != 0) {
+      return 0;
+    }
+  }
+  const uint32_t scales = rule->scales == 2 ? op->n : rule->scales;
+  for (uint32_t i = 0; i < sizeof op->scale / sizeof op->scale[0]; i++) {
+    if (i < scales ? op->scale[i] < 1 || op->scale[i] > PENSTOCK_MAX_QUANTITY : op->scale[i] != 0)
+      return 0;
+  }
+  return 1;
+}
+
+/* |weight| * what the score can reach once it is normalised. */
+static int64_t weighted_bound(const struct penstock_column_op* op, const struct op_rule* rule) {
+  int64_t bound = rule->bound;
+  if (op->normalise == PENSTOCK_NORMALISE_MIN_MAX ||
+      op->normalise == PENSTOCK_NORMALISE_MIN_MAX_F64) {
+    bound = PERCENT;
+  } else if (op->normalise == PENSTOCK_NORMALISE_SPREAD) {
+    bound = rule->negative ? 301 * bound : PERCENT;
+  } else if (op->normalise != PENSTOCK_NORMALISE_NONE) {
+    bound = rule->negative ? 101 * bound : PERCENT;
+  }
+  const int64_t weight = op->weight < 0 ? -(int64_t)op->weight : op->weight;
+  /* A product beyond the limit is all that matters of it. */
+  return weight > PENSTOCK_MAX_SCORE / bound ? PENSTOCK_MAX_SCORE + 1 : weight * bound;
+}
+
+static uint32_t check_op(const struct penstock_column_op* op,
+                         const struct penstock_node_table* table) {
+  const struct op_rule* rule = find_rule(op->op);
+  if (!rule || op->normalise > PENSTOCK_NORMALISE_SPREAD) return PENSTOCK_UNSUPPORTED;
+  if (op->reserved != 0 || op->n > rule->max_n) return PENSTOCK_INVALID_ARGUMENT;
+  if (!rule->group && op->group != 0) return PENSTOCK_INVALID_ARGUMENT;
+  if (rule->skip_unasked ? (uint64_t)op->skip_unasked >> op->n != 0 : op->skip_unasked != 0)
+    return PENSTOCK_INVALID_ARGUMENT;
+  if (PENSTOCK_COLUMN_OP_IS_SCORE(op->op)) {
+    if (op->weight < -PENSTOCK_MAX_WEIGHT || op->weight > PENSTOCK_MAX_WEIGHT)
+      return PENSTOCK_INVALID_ARGUMENT;
+  } else if (op->weight != 0 || op->normalise != PENSTOCK_NORMALISE_NONE) {
+    return PENSTOCK_INVALID_ARGUMENT;
+  }
+  return lists_are_valid(op, rule, table) ? PENSTOCK_OK : PENSTOCK_INVALID_ARGUMENT;
+}
+
+static int reserved_is_zero(const struct penstock_program* program) {
+  for (uint32_t i = 0; i < sizeof program->reserved; i++)
+    if (program->reserved[i] != 0) return 0;
+  for (uint32_t i = 0; i < sizeof program->reserved2 / sizeof program->reserved2[0]; i++)
+    if (program->reserved2[i] != 0) return 0;
+  return 1;
+}
+
+uint32_t penstock_program_check(const struct penstock_program* program,
+                                const struct penstock_node_table* table, uint64_t* detail) {
+  *detail = PENSTOCK_MAX_OPS;
+  if (program->magic != PENSTOCK_PROGRAM_MAGIC || program->version != PENSTOCK_PROGRAM_VERSION)
+    return PENSTOCK_CORRUPT;
+  if (program->n_ops > PENSTOCK_MAX_OPS || program->tie > PENSTOCK_TIE_HASH ||
+      program->gpu_pick > PENSTOCK_GPU_HASH || program->best < 1 ||
+      program->best > PENSTOCK_MAX_BEST || !reserved_is_zero(program))
+    return PENSTOCK_INVALID_ARGUMENT;
+
+  int64_t room = PENSTOCK_MAX_SCORE;
+  int scores = 0;
+  for (uint32_t i = 0; i < program->n_ops; i++) {
+    const struct penstock_column_op* op = &program->ops[i];
+    *detail = i;
+    const uint32_t status = check_op(op, table);
+    if (status != PENSTOCK_OK) return status;
+    if (!PENSTOCK_COLUMN_OP_IS_SCORE(op->op)) {
+      if (scores) return PENSTOCK_INVALID_ARGUMENT;
+      continue;
+    }
+    scores = 1;
+    const int64_t bound = weighted_bound(op, find_rule(op->op));
+    if (bound > room) return PENSTOCK_INVALID_ARGUMENT;
+    room -= bound;
+  }
+  *detail = 0;
+  return PENSTOCK_OK;
+}
+
+/* ---- tasks ---- */
+
+static int requests_are_valid(const struct penstock_task* task,
+                              const struct penstock_node_table* table) {
+  for (uint32_t r = 0; r < PENSTOCK_MAX_RESOURCES; r++) {
+    const int64_t limit = r < table->n_resources ? PENSTOCK_MAX_REQUEST : 0;
+    if (task->request[r] < 0 || task->request[r] > limit) return 0;
+    if (task->scored_request[r] < 0 || task->scored_request[r] > limit) return 0;
+  }
+  return 1;
+}
+
+static int terms_are_valid(const struct penstock_task* task,
+                           const struct penstock_node_table* table) {
+  if (task->n_terms > PENSTOCK_MAX_TERMS) return 0;
+  for (uint32_t i = 0; i < task->n_terms; i++) {
+    const struct penstock_term* term = &task->terms[i];
+    if (term->column >= table->n_bits || term->clear > 1) return 0;
+    if (term->weight < -PENSTOCK_MAX_WEIGHT || term->weight > PENSTOCK_MAX_WEIGHT) return 0;
+  }
+  return 1;
+}
+
+uint32_t penstock_task_check(const struct penstock_task* task,
+                             const struct penstock_program* program,
+                             const struct penstock_node_table* table) {
+  (void)program; /* every program that fits the table reads no more of a task than this checks */
+  if (!requests_are_valid(task, table) || !terms_are_valid(task, table))
+    return PENSTOCK_INVALID_ARGUMENT;
+  if (task->gpu_count > PENSTOCK_MAX_GPUS) return PENSTOCK_INVALID_ARGUMENT;
+  if (task->gpu_count == 0 ? task->gpu_milli != 0 : task->gpu_milli < 1 || task->gpu_milli > 1000)
+    return PENSTOCK_INVALID_ARGUMENT;
+  if (task->row < -1 || task->row >= (int64_t)PENSTOCK_MAX_ROWS) return PENSTOCK_INVALID_ARGUMENT;
+  if (task->klass >= PENSTOCK_MAX_RESOURCES || task->reserved != 0)
+    return PENSTOCK_INVALID_ARGUMENT;
+  for (uint32_t i = 0; i < PENSTOCK_MAX_FEATURES; i++)
+    if (task->feature[i] < -PENSTOCK_MAX_FEATURE || task->feature[i] > PENSTOCK_MAX_FEATURE)
+      return PENSTOCK_INVALID_ARGUMENT;
+  for (uint32_t i = 0; i < sizeof task->set_bits / sizeof task->set_bits[0]; i++)
+    if (task->set_bits[i] != 0 &&
+        (task->set_bits[i] < PENSTOCK_BIT_FIRST_FREE || task->set_bits[i] >= table->n_bits))
+      return PENSTOCK_INVALID_ARGUMENT;
+  for (uint32_t i = 0; i < sizeof task->count / sizeof task->count[0]; i++)
+    if (task->count[i] > table->n_free) return PENSTOCK_INVALID_ARGUMENT;
+  return PENSTOCK_OK;
+}
