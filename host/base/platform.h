@@ -82,6 +82,8 @@ class Platform {
   virtual Status unmap(void* address, std::uint64_t bytes) = 0;
 
   virtual ProcessIdentity self() = 0;  // right in a forked child, too
+  // Grows in every forked child; a load, so that it can be compared at every call.
+  virtual std::uint64_t process_generation() = 0;
   virtual Liveness liveness(const ProcessIdentity& process) = 0;
 
   // Cache control; ranges are widened to whole lines. write_back leaves lines in the cache or not,

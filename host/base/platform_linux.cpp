@@ -102,6 +102,7 @@ class LinuxPlatform final : public Platform {
   Status unmap(void* address, std::uint64_t bytes) override { return unmap_memory(address, bytes); }
 
   ProcessIdentity self() override { return this_process(); }
+  std::uint64_t process_generation() override { return this_process_generation(); }
   Liveness liveness(const ProcessIdentity& process) override { return process_liveness(process); }
 
   void write_back(const void* data, std::size_t bytes) override {

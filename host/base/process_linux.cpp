@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -74,6 +76,15 @@ std::array<std::uint8_t, 16> read_boot_id() {
 }
 
 }  // namespace
+
+std::uint64_t this_process_generation() {
+  // The handler runs in the child before fork() returns there.
+  static std::atomic<std::uint64_t> generation{0};
+  static const int registered =
+      ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  PENSTOCK_CHECK(registered == 0, "pthread_atfork: {}", registered);
+  return generation.load(std::memory_order_relaxed);
+}
 
 ProcessIdentity this_process() {
   // Per thread, because a lock could be held by another thread while this one forks.

@@ -6,8 +6,9 @@
 
 namespace penstock {
 
-// Both are thread-safe.
+// All are thread-safe.
 ProcessIdentity this_process();
+std::uint64_t this_process_generation();
 Liveness process_liveness(const ProcessIdentity& process);
 
 }  // namespace penstock
