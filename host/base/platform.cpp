@@ -14,19 +14,19 @@ constexpr std::uint64_t kLongestSleepNs = 200'000;
 void Backoff::turn() {
   if (spins_left_ > 0) {
     --spins_left_;
-    platform_.pause();
+    platform_->pause();
     return;
   }
   if (sleep_ns_ == 0) {
     if (yields_ == 0) yielding_since_ns_ = platform_.now_ns();
     ++yields_;
-    platform_.yield();
+    platform_->yield();
     if (yields_ % kYieldsPerLook == 0 && platform_.now_ns() - yielding_since_ns_ >= kYieldNs) {
       sleep_ns_ = kFirstSleepNs;
     }
     return;
   }
-  platform_.sleep_ns(sleep_ns_);
+  platform_->sleep_ns(sleep_ns_);
   sleep_ns_ = sleep_ns_ * 2 < kLongestSleepNs ? sleep_ns_ * 2 : kLongestSleepNs;
 }
 

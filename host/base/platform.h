@@ -101,12 +101,12 @@ class Platform {
 class Backoff {
  public:
   Backoff(Platform& platform, bool oversubscribed)
-      : platform_(platform), spins_left_(oversubscribed ? 0 : kSpins) {}
+      : platform_(&platform), spins_left_(oversubscribed ? 0 : kSpins) {}
   void turn();
 
  private:
   static constexpr std::uint32_t kSpins = 2000;
-  Platform& platform_;
+  Platform* platform_;
   std::uint32_t spins_left_;
   std::uint32_t yields_ = 0;
   std::uint64_t yielding_since_ns_ = 0;

@@ -16,10 +16,10 @@ namespace penstock {
 struct CommConfig {
   std::string name = "world";  // 1..31 bytes; the ranks of one comm give the same
   std::uint32_t rank = 0;
-  std::uint32_t size = 1;      // 1..64
+  std::uint32_t size = 1;  // 1..64
   std::string engine = "auto";
-  std::uint32_t timeout_ms = 30000;      // deadline of every wait, rendezvous included; at least 1
-  std::uint64_t rank_bytes = 1u << 20;   // payload of one rank and pass; halved until it fits
+  std::uint32_t timeout_ms = 30000;     // deadline of every wait, rendezvous included; at least 1
+  std::uint64_t rank_bytes = 1u << 20;  // payload of one rank and pass; halved until it fits
   enum class Wait { automatic, spin, yield } wait = Wait::automatic;
 };
 
