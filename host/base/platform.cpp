@@ -18,10 +18,10 @@ void Backoff::turn() {
     return;
   }
   if (sleep_ns_ == 0) {
-    if (yields_ == 0) yielding_since_ns_ = platform_.now_ns();
+    if (yields_ == 0) yielding_since_ns_ = platform_->now_ns();
     ++yields_;
     platform_->yield();
-    if (yields_ % kYieldsPerLook == 0 && platform_.now_ns() - yielding_since_ns_ >= kYieldNs) {
+    if (yields_ % kYieldsPerLook == 0 && platform_->now_ns() - yielding_since_ns_ >= kYieldNs) {
       sleep_ns_ = kFirstSleepNs;
     }
     return;
