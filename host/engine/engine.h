@@ -4,6 +4,7 @@
 #define PENSTOCK_ENGINE_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,16 +14,16 @@
 namespace penstock {
 
 struct Capabilities {
-  std::string name;         // "scalar"
-  std::string description;  // one line: what executes, with which instructions
-  std::uint32_t opcodes = 0;                            // bit per penstock_opcode
-  std::uint32_t redops[PENSTOCK_TYPE_COUNT] = {};       // per type: bit per penstock_redop
-  std::uint32_t max_sources = 0;                        // of one REDUCE
+  std::string name;           // "scalar"
+  std::string description;    // one line: what executes, with which instructions
+  std::uint32_t opcodes = 0;  // bit per penstock_opcode
+  std::uint32_t redops[PENSTOCK_TYPE_COUNT] = {};  // per type: bit per penstock_redop
+  std::uint32_t max_sources = 0;                   // of one REDUCE
   std::uint32_t max_destinations = 0;
-  std::uint64_t max_bytes = 0;                          // of one operand
-  std::uint32_t max_rows = 0;                           // of a node table, 0: no SELECT
-  bool host_memory = false;                             // reaches the process's own memory
-  bool synchronous = false;                             // advance() itself does the work
+  std::uint64_t max_bytes = 0;  // of one operand
+  std::uint32_t max_rows = 0;   // of a node table, 0: no SELECT
+  bool host_memory = false;     // reaches the process's own memory
+  bool synchronous = false;     // advance() itself does the work
 };
 
 // An engine may serve many queues; each queue is advanced by one thread at a time.
@@ -40,11 +41,32 @@ class Engine {
 struct EngineInfo {
   std::string name;
   bool available = false;
-  std::string reason;  // why not, or what it runs on
+  std::string reason;         // why not, or what it runs on
   Capabilities capabilities;  // filled when available
 };
 
-// Engines compiled in, best first. Thread-safe.
+// How the registry makes engines of one name. `make` gets what followed the name and a ':' in the
+// text that was asked for ("card:verilator" gives "verilator"), or "".
+struct EngineFactory {
+  std::string name;  // letters, digits, '_' and '-'
+  // "auto" takes the available engine with the highest preference; below 0 it never takes it.
+  // simd has 100, scalar 50.
+  int preference = 0;
+  std::function<EngineInfo()> probe;  // cheap; no side effect that outlives it
+  std::function<Result<std::shared_ptr<Engine>>(const std::string& argument)> make;
+};
+// Drivers call this before the first use of the registry. already_exists if the name is taken,
+// invalid_argument if the factory is incomplete. Thread-safe.
+Status register_engine(EngineFactory factory);
+
+// Registers the engines of a shared library, which stays loaded. It exports with C linkage
+//   void penstock_register_engines(penstock::Status (*register_engine)(penstock::EngineFactory));
+//   extern const char penstock_plugin_version[];  // PENSTOCK_PLUGIN_VERSION as it was compiled
+// not_found if it does not load, unsupported if it was made for another version.
+#define PENSTOCK_PLUGIN_VERSION "penstock-engine-1"
+Status load_engine_plugin(const std::string& path);
+
+// Registered engines, best first. Thread-safe.
 std::vector<EngineInfo> list_engines();
 // By name, or "auto" (best available), or a comma list of which the first available one is taken.
 // not_found lists the names there are; unsupported says why it cannot run here.

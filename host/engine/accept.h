@@ -1,0 +1,27 @@
+// What every engine decides before it touches memory, drivers' engines included.
+#ifndef PENSTOCK_ENGINE_ACCEPT_H_
+#define PENSTOCK_ENGINE_ACCEPT_H_
+
+#include <cstdint>
+
+#include "penstock/engine/engine.h"
+
+namespace penstock {
+
+// penstock_descriptor_check, and then whether an engine with these capabilities takes the record
+// (PENSTOCK_UNSUPPORTED with the field and value that ask too much). The sources of a list are not
+// looked at: they are in memory. Pure, thread-safe.
+std::uint32_t check_descriptor(const Capabilities& capabilities,
+                               const penstock_descriptor& descriptor, std::uint32_t* field,
+                               std::uint64_t* detail);
+
+// A sentence for what a completion or a check says about a descriptor: which field, its value, and
+// what would be right. ok for PENSTOCK_OK.
+Status describe_refusal(const penstock_descriptor& descriptor, std::uint32_t status,
+                        std::uint32_t field, std::uint64_t detail);
+
+// Both of the above: what Engine::accepts answers.
+Status accept_descriptor(const Capabilities& capabilities, const penstock_descriptor& descriptor);
+
+}  // namespace penstock
+#endif

@@ -1,0 +1,162 @@
+#include <cstring>
+
+#include "penstock/engine/execute.h"
+#include "penstock/engine/update.h"
+
+namespace penstock {
+namespace {
+
+// A node table that was found sound, and the copy of its header that the kernels work with: the
+// geometry that was checked stays the one in use, whatever happens to shared memory meanwhile.
+struct Table {
+  std::byte* data = nullptr;
+  penstock_node_table header;
+  TableView view;
+};
+
+Outcome open_table(const Access& access, penstock_address address, bool for_write, Table* table) {
+  const std::byte* start = access.source(address, sizeof(penstock_node_table));
+  if (start == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_TABLE, address};
+  std::memcpy(&table->header, start, sizeof(penstock_node_table));
+  const std::uint64_t bytes = table->header.bytes;
+  const std::uint32_t status = penstock_node_table_check(&table->header, bytes);
+  if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_TABLE, address};
+  table->data = for_write ? access.shared(address, bytes)
+                          : const_cast<std::byte*>(access.source(address, bytes));
+  if (table->data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_TABLE, address};
+  const auto column = [&](std::uint64_t offset) {
+    return reinterpret_cast<std::int64_t*>(table->data + offset);
+  };
+  const penstock_node_table& h = table->header;
+  table->view = TableView{&table->header,      column(h.allocatable),
+                          column(h.requested), column(h.scored),
+                          column(h.gpu),       reinterpret_cast<std::uint64_t*>(column(h.bits)),
+                          column(h.free)};
+  return {};
+}
+
+// The fields of the header that operations change.
+void close_table(const Access& access, const Table& table) {
+  auto* shared = reinterpret_cast<penstock_node_table*>(table.data);
+  shared->rows = table.header.rows;
+  shared->generation = table.header.generation;
+  access.publish(shared, sizeof(*shared));
+}
+
+// The cells that a commit of `task` to `row` touches.
+void publish_commit(const Access& access, const TableView& view, const penstock_task& task,
+                    std::uint32_t row) {
+  const auto cell = [&](std::int64_t* base, std::uint32_t index) {
+    access.publish(view.column(base, index) + row, sizeof(std::int64_t));
+  };
+  for (std::uint32_t r = 0; r < view.header->n_resources; ++r) {
+    cell(view.requested, r);
+    cell(view.scored, r);
+  }
+  for (std::uint32_t g = 0; g < view.header->n_gpus; ++g) cell(view.gpu, g);
+  for (const std::uint16_t bit : task.set_bits)
+    if (bit != 0) access.publish(view.bit_column(bit) + row / 64, sizeof(std::uint64_t));
+  for (const std::uint16_t count : task.count)
+    if (count != 0) cell(view.free, count - 1u);
+}
+
+void publish_update(const Access& access, const TableView& view, const penstock_update& update) {
+  std::int64_t* base = nullptr;
+  switch (update.field) {
+    case PENSTOCK_UPDATE_ALLOCATABLE:
+      base = view.allocatable;
+      break;
+    case PENSTOCK_UPDATE_REQUESTED:
+      base = view.requested;
+      break;
+    case PENSTOCK_UPDATE_SCORED:
+      base = view.scored;
+      break;
+    case PENSTOCK_UPDATE_GPU:
+      base = view.gpu;
+      break;
+    case PENSTOCK_UPDATE_FREE:
+      base = view.free;
+      break;
+    case PENSTOCK_UPDATE_BIT:
+      access.publish(view.bit_column(update.column) + update.row / 64, sizeof(std::uint64_t));
+      return;
+    default:
+      return;
+  }
+  access.publish(view.column(base, update.column) + update.row, sizeof(std::int64_t));
+}
+
+}  // namespace
+
+Outcome execute_select(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
+  const bool commit = (d.flags & PENSTOCK_FLAG_COMMIT) != 0;
+  Table table;
+  const Outcome opened = open_table(access, d.src[0], commit, &table);
+  if (!opened.ok()) return opened;
+
+  const std::byte* program_data = access.source(d.src[1], sizeof(penstock_program));
+  if (program_data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_PROGRAM, d.src[1]};
+  penstock_program program;
+  std::memcpy(&program, program_data, sizeof(program));
+  Outcome outcome;
+  outcome.status = penstock_program_check(&program, &table.header, &outcome.detail);
+  if (!outcome.ok()) return {outcome.status, PENSTOCK_FIELD_PROGRAM, outcome.detail};
+  if (d.count == 0) return {};
+
+  const std::uint64_t task_bytes = d.count * sizeof(penstock_task);
+  const std::uint64_t result_bytes = d.count * sizeof(penstock_result);
+  const std::byte* tasks = access.source(d.src[2], task_bytes);
+  if (tasks == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[2]};
+  std::byte* results = access.resolve(d.dst[0], result_bytes, true);
+  if (results == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[0]};
+  if (overlaps(results, result_bytes, table.data, table.header.bytes) ||
+      overlaps(results, result_bytes, program_data, sizeof(program)) ||
+      overlaps(results, result_bytes, tasks, task_bytes))
+    return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_DST, d.dst[0]};
+
+  // All tasks are looked at before the first is placed, so that a malformed one changes nothing;
+  // each once more when its turn comes, because its memory may be another process's.
+  penstock_task task;
+  for (std::uint64_t i = 0; i < d.count; ++i) {
+    std::memcpy(&task, tasks + i * sizeof(task), sizeof(task));
+    const std::uint32_t status = penstock_task_check(&task, &program, &table.header);
+    if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_TASK, i};
+  }
+  for (std::uint64_t i = 0; i < d.count; ++i) {
+    std::memcpy(&task, tasks + i * sizeof(task), sizeof(task));
+    if (penstock_task_check(&task, &program, &table.header) != PENSTOCK_OK) {
+      outcome = {PENSTOCK_CORRUPT, PENSTOCK_FIELD_TASK, i};
+      break;
+    }
+    penstock_result result;
+    kernels.select(table.view, program, task, commit, &result);
+    std::memcpy(results + i * sizeof(result), &result, sizeof(result));
+    if (commit && result.status == PENSTOCK_OK)
+      publish_commit(access, table.view, task, static_cast<std::uint32_t>(result.row));
+  }
+  if (commit) close_table(access, table);
+  access.publish(results, result_bytes);
+  return outcome;
+}
+
+Outcome execute_update(const Access& access, const penstock_descriptor& d) {
+  Table table;
+  const Outcome opened = open_table(access, d.src[0], true, &table);
+  if (!opened.ok()) return opened;
+  if (d.count == 0) return {};
+  const std::uint64_t bytes = d.count * sizeof(penstock_update);
+  const std::byte* data = access.source(d.src[1], bytes);
+  if (data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[1]};
+  if (overlaps(data, bytes, table.data, table.header.bytes))
+    return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_SRC, d.src[1]};
+  const auto* updates = reinterpret_cast<const penstock_update*>(data);
+  std::uint64_t bad_index = 0;
+  const std::uint32_t status = apply_updates(table.view, updates, d.count, &bad_index);
+  if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_UPDATE, bad_index};
+  for (std::uint64_t i = 0; i < d.count; ++i) publish_update(access, table.view, updates[i]);
+  close_table(access, table);
+  return {};
+}
+
+}  // namespace penstock

@@ -1,0 +1,191 @@
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string_view>
+
+#include "penstock/base/log.h"
+#include "penstock/engine/engine.h"
+#include "penstock/engine/fault.h"
+#include "penstock/engine/host_engine.h"
+
+namespace penstock {
+namespace {
+
+EngineFactory host_factory(std::string name, int preference, const char* what,
+                           std::unique_ptr<const Kernels> (*kernels)()) {
+  Capabilities c;
+  c.name = name;
+  c.description = what;
+  c.opcodes = (1u << PENSTOCK_OP_COUNT) - 1;
+  for (std::uint32_t& redops : c.redops) redops = (1u << PENSTOCK_REDOP_COUNT) - 1;
+  c.max_sources = PENSTOCK_MAX_SOURCES;
+  c.max_destinations = PENSTOCK_MAX_DESTINATIONS;
+  c.max_bytes = PENSTOCK_MAX_COUNT * 8;
+  c.max_rows = PENSTOCK_MAX_ROWS;
+  c.host_memory = true;
+  c.synchronous = true;
+  EngineFactory factory;
+  factory.name = std::move(name);
+  factory.preference = preference;
+  factory.probe = [c] { return EngineInfo{c.name, true, c.description, c}; };
+  factory.make = [c, kernels](const std::string& argument) -> Result<std::shared_ptr<Engine>> {
+    if (!argument.empty())
+      return error(Code::invalid_argument, "engine {}: takes no argument, but got \"{}\"", c.name,
+                   argument);
+    return std::shared_ptr<Engine>(make_host_engine(c, kernels()));
+  };
+  return factory;
+}
+
+EngineFactory fault_factory() {
+  EngineFactory factory;
+  factory.name = "fault";
+  factory.preference = -1;
+  factory.probe = [] {
+    return EngineInfo{
+        "fault", true, "another engine with injected faults: fault:ENGINE;fail=N:...", {}};
+  };
+  factory.make = [](const std::string& argument) { return make_fault_engine(argument); };
+  return factory;
+}
+
+// Sorted by preference, highest first. The lock is not held while a factory runs: the fault
+// engine's asks the registry for the engine that it decorates.
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  Status add(EngineFactory factory) {
+    const auto legal = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '_' || c == '-';
+    };
+    if (factory.name.empty() || !std::all_of(factory.name.begin(), factory.name.end(), legal) ||
+        factory.name == "auto" || !factory.probe || !factory.make)
+      return error(Code::invalid_argument,
+                   "register engine \"{}\": a factory has a name of letters, digits, '_' and '-' "
+                   "other than auto, a probe and a make function",
+                   factory.name);
+    const std::lock_guard lock(mutex_);
+    for (const EngineFactory& other : factories_)
+      if (other.name == factory.name)
+        return error(Code::already_exists, "register engine \"{}\": the name is taken",
+                     factory.name);
+    const auto place = std::find_if(
+        factories_.begin(), factories_.end(),
+        [&](const EngineFactory& other) { return other.preference < factory.preference; });
+    factories_.insert(place, std::move(factory));
+    return {};
+  }
+
+  std::vector<EngineFactory> factories() {
+    const std::lock_guard lock(mutex_);
+    return factories_;
+  }
+
+ private:
+  Registry() {
+    factories_.push_back(host_factory("simd", 100, simd_target(), simd_kernels));
+    factories_.push_back(
+        host_factory("scalar", 50, "plain C++, the reference of every result", scalar_kernels));
+    factories_.push_back(fault_factory());
+  }
+
+  std::mutex mutex_;
+  std::vector<EngineFactory> factories_;
+};
+
+std::string known_names(const std::vector<EngineFactory>& factories) {
+  std::string names;
+  for (const EngineFactory& factory : factories) names += factory.name + ", ";
+  return names + "auto";
+}
+
+Result<std::shared_ptr<Engine>> make_auto(const std::vector<EngineFactory>& factories) {
+  std::string reasons;
+  for (const EngineFactory& factory : factories) {
+    if (factory.preference < 0) continue;
+    if (const EngineInfo info = factory.probe(); !info.available) {
+      reasons += fmt::format("; {}: {}", factory.name, info.reason);
+      continue;
+    }
+    Result<std::shared_ptr<Engine>> engine = factory.make("");
+    if (engine.ok()) return engine;
+    reasons += fmt::format("; {}: {}", factory.name, engine.status().message());
+  }
+  return error(Code::unsupported, "engine auto: none is available here{}", reasons);
+}
+
+Result<std::shared_ptr<Engine>> make_one(const std::vector<EngineFactory>& factories,
+                                         const std::string& text) {
+  if (text == "auto") return make_auto(factories);
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  const std::string argument = colon == std::string::npos ? "" : text.substr(colon + 1);
+  for (const EngineFactory& factory : factories) {
+    if (factory.name != name) continue;
+    if (const EngineInfo info = factory.probe(); !info.available)
+      return error(Code::unsupported, "engine {}: not available here: {}", name, info.reason);
+    return factory.make(argument);
+  }
+  return error(Code::not_found, "engine \"{}\": there is none of that name; there are {}", name,
+               known_names(factories));
+}
+
+}  // namespace
+
+Status register_engine(EngineFactory factory) {
+  return Registry::instance().add(std::move(factory));
+}
+
+std::vector<EngineInfo> list_engines() {
+  std::vector<EngineInfo> infos;
+  for (const EngineFactory& factory : Registry::instance().factories())
+    infos.push_back(factory.probe());
+  return infos;
+}
+
+Result<std::shared_ptr<Engine>> make_engine(const std::string& name) {
+  const std::vector<EngineFactory> factories = Registry::instance().factories();
+  Status first;
+  std::size_t start = 0;
+  while (true) {
+    const std::size_t comma = name.find(',', start);
+    const std::string one = name.substr(start, comma - start);
+    Result<std::shared_ptr<Engine>> engine = make_one(factories, one);
+    if (engine.ok()) {
+      if (!first.ok()) log::info("engine {} instead: {}", one, first.message());
+      return engine;
+    }
+    if (first.ok()) first = engine.status();
+    if (comma == std::string::npos) return first;
+    start = comma + 1;
+  }
+}
+
+Status load_engine_plugin(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    return error(Code::not_found, "plugin {}: {}", path, reason != nullptr ? reason : "not loaded");
+  }
+  const auto* version = static_cast<const char*>(dlsym(library, "penstock_plugin_version"));
+  void* entry = dlsym(library, "penstock_register_engines");
+  if (version == nullptr || entry == nullptr ||
+      std::string_view(version) != PENSTOCK_PLUGIN_VERSION) {
+    const std::string found = version != nullptr ? version : "none";
+    dlclose(library);
+    return error(Code::unsupported,
+                 "plugin {}: it has to export penstock_register_engines and the version {}, but "
+                 "its version is {}",
+                 path, PENSTOCK_PLUGIN_VERSION, found);
+  }
+  reinterpret_cast<void (*)(Status(*)(EngineFactory))>(entry)(register_engine);
+  return {};
+}
+
+}  // namespace penstock
