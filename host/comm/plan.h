@@ -14,9 +14,10 @@
 // has finished reading.
 //
 // Rules that every plan keeps (the checker proves them, plan_checker.h):
-//   - `reuse` on rank q waits until q has finished the pass before the previous one; a rank that
-//     writes blocks waits so for every rank whose reads or writes of the same half it could disturb.
-//   - a rank's last read of any block is followed by a signal.
+//   - `reuse` on rank q waits until q has finished the pass before the previous one. Before its
+//     first write of a block a rank has made sure of that for every other rank (by `reuse`, or by a
+//     `wait` that implies it): the previous use of the half may have been any other plan.
+//   - a rank's last read or write of any block is followed by a signal.
 //   - a REDUCE lists its sources in rank order: the fold's definition.
 #ifndef PENSTOCK_COMM_PLAN_H_
 #define PENSTOCK_COMM_PLAN_H_
@@ -30,7 +31,8 @@
 
 namespace penstock {
 
-inline constexpr std::uint32_t kMaxRanks = 64;  // sources of one REDUCE
+inline constexpr std::uint32_t kMaxRanks = 64;                          // sources of one REDUCE
+inline constexpr std::uint64_t kMaxPartBytes = std::uint64_t{1} << 40;  // of a part in one pass
 
 enum class Collective : std::uint8_t {
   all_reduce,
@@ -62,8 +64,8 @@ struct Topology {
 struct PlanKey {
   Collective collective = Collective::barrier;
   Topology topology;
-  std::uint32_t root = 0;
-  std::uint32_t element_bytes = 1;  // blocks are split at multiples of it
+  std::uint32_t root = 0;           // ignored where has_root() is false
+  std::uint32_t element_bytes = 1;  // power of two up to 64; blocks are split at multiples of it
   std::uint64_t part_bytes = 0;     // bytes of one part in this pass (see Space)
   bool in_place = false;            // the self copy of all_gather, gather, scatter, all_to_all is
                                     // not needed; broadcast at the root, reduce: recv is send
@@ -103,10 +105,13 @@ struct Block {
   std::uint64_t bytes = 0;   // payload; the block occupies whole lines
 };
 
+// With one rank there is nothing but local steps ("local"; a reduction is a REDUCE of one source,
+// so that a pre-multiplied sum multiplies), and with part_bytes 0 there are no steps at all, except
+// those of the barrier: a call of zero bytes does not synchronise.
 struct Plan {
   PlanKey key;
-  std::string algorithm;                  // the one chosen
-  std::string definition;                 // how the result is defined, for people: "left fold ..."
+  std::string algorithm;   // the one chosen, or "local"
+  std::string definition;  // how the result is defined, for people: "left fold ..."
   std::vector<Block> blocks;
   std::vector<std::vector<Step>> ranks;   // steps by rank
   std::vector<std::uint32_t> signals;     // how often each rank signals
@@ -121,17 +126,21 @@ struct Algorithm {
 std::vector<Algorithm> list_algorithms();
 
 // invalid_argument names the field that makes no sense (ranks 0, root out of range, part_bytes not
-// a multiple of element_bytes, unknown algorithm: lists those of the collective).
+// a multiple of element_bytes or above kMaxPartBytes, part_bytes of a barrier, send_recv of more
+// than two ranks, unknown algorithm: lists those of the collective). Depends on nothing but the
+// key.
 Result<std::shared_ptr<const Plan>> make_plan(const PlanKey& key);
 
 // The most bytes of one part that one pass can take so that the plan's blocks fit into `half_bytes`
 // of every payload device and no rank writes more than `rank_bytes`: a multiple of 64 and of the
-// element size; no_space if not even one such unit fits.
+// element size; every smaller part fits as well. kMaxPartBytes where nothing limits it (one rank),
+// 0 for a barrier. Ignores key.part_bytes. no_space if not even one such unit fits;
+// invalid_argument as in make_plan. Lays out about 40 plans: keep what it returns.
 Result<std::uint64_t> pass_part_bytes(const PlanKey& key, std::uint64_t half_bytes,
                                       std::uint64_t rank_bytes);
 
 // Scratch that a comm of this topology needs per payload device and half so that every collective
-// can move `rank_bytes` per rank and pass.
+// can move `rank_bytes` per rank and pass. A multiple of 64.
 std::uint64_t scratch_half_bytes(const Topology& topology, std::uint64_t rank_bytes);
 
 // Bytes written to and read from the pool by all ranks in this pass.
@@ -142,7 +151,8 @@ struct PoolTraffic {
 PoolTraffic pool_traffic(const Plan& plan);
 
 // For people, for programs, and for chrome://tracing or ui.perfetto.dev (a timeline in which every
-// step takes the time that a simple rate model gives it: bytes over `bytes_per_us` plus a constant).
+// step takes the time that a simple rate model gives it: bytes over `bytes_per_us` plus a
+// constant).
 std::string plan_to_text(const Plan& plan);
 std::string plan_to_json(const Plan& plan);
 std::string plan_to_chrome_trace(const Plan& plan);
