@@ -109,13 +109,15 @@ def exported_symbols(options):
             raise Failed(f"exported, but not penstock_* of a version PENSTOCK_*: {symbol}")
         exported.add(name)
 
-    with open(find(options.prefix, "penstock.h"), encoding="utf-8") as file:
-        text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*(\\\n[^\n]*)*", " ", file.read(),
-                      flags=re.DOTALL | re.MULTILINE)
+    text = ""
+    for header in ("penstock.h", "types.h"):
+        with open(find(options.prefix, header), encoding="utf-8") as file:
+            text += re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*(\\\n[^\n]*)*", " ", file.read(),
+                           flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"static inline[^{]*\{.*?\n\}", " ", text, flags=re.DOTALL)
     declared = set(re.findall(r"\b(penstock_\w+)\s*\(", text))
     if not declared:
-        raise Failed("found no declaration in penstock.h")
+        raise Failed("found no declaration in the headers")
     for name in sorted(declared ^ exported):
         print(f"{name}: {'declared' if name in declared else 'exported'} only")
     if declared != exported:

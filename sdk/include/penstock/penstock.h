@@ -1,0 +1,192 @@
+/* Penstock: collectives over a memory pool. The C interface.
+ *
+ * Rules of this interface:
+ *  - Objects are opaque; what a function makes, the function of the same family destroys.
+ *    Destroying a null pointer does nothing.
+ *  - Configurations are structs that begin with their own size, so that they can grow: set it with
+ *    the _INIT macro. Zero means "the default".
+ *  - Every function that can fail returns a penstock_status; penstock_last_error() then gives the
+ *    sentence that belongs to it, per thread, until the next failure on that thread.
+ *  - Symbols are versioned and never change their meaning; new ones are added.
+ *  - A comm and its requests are used by one thread at a time; different comms by different
+ *    threads; a pool by any thread. A forked child cannot use what its parent made.
+ */
+#ifndef PENSTOCK_PENSTOCK_H_
+#define PENSTOCK_PENSTOCK_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penstock/descriptor/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0" of the library that is loaded. */
+PENSTOCK_API const char* penstock_version_string(void);
+
+/* The sentence of this thread's last failure: what is wrong, where, what would be right. Never
+ * null; "" before the first failure. Valid until this thread's next failure. */
+PENSTOCK_API const char* penstock_last_error(void);
+
+/* ---- comm ---- */
+
+typedef struct penstock_comm penstock_comm;
+typedef struct penstock_request penstock_request;
+
+typedef struct penstock_comm_config {
+  size_t size;         /* sizeof(penstock_comm_config) */
+  const char* name;    /* ranks that give the same name meet; null: PENSTOCK_COMM or the job's */
+  int32_t rank;        /* with ranks > 0 */
+  int32_t ranks;       /* 0: rank and size come from the launcher (penstock run, torchrun, Open MPI,
+                          MPICH, Slurm), or this process is alone */
+  const char* pool;    /* spec of the pool; null: PENSTOCK_POOL, or a temporary pool of the job */
+  const char* engine;  /* null: PENSTOCK_ENGINE, or the best for this machine */
+  uint32_t timeout_ms; /* deadline of every wait; 0: PENSTOCK_TIMEOUT_MS, or 30000 */
+  uint32_t reserved;   /* 0 */
+} penstock_comm_config;
+#define PENSTOCK_COMM_CONFIG_INIT \
+  { sizeof(penstock_comm_config), 0, 0, 0, 0, 0, 0, 0 }
+
+/* Meets the other ranks. `config` may be null: everything from the launcher and the environment.
+ * Several comms of different names may exist at once. */
+PENSTOCK_API enum penstock_status penstock_comm_init(const penstock_comm_config* config,
+                                                     penstock_comm** comm);
+/* Leaves. Calls that are on their way are given up. */
+PENSTOCK_API void penstock_comm_destroy(penstock_comm* comm);
+
+PENSTOCK_API uint32_t penstock_comm_rank(const penstock_comm* comm);
+PENSTOCK_API uint32_t penstock_comm_size(const penstock_comm* comm);
+/* Name of the engine that executes this rank's descriptors. Lives as long as the comm. */
+PENSTOCK_API const char* penstock_comm_engine(const penstock_comm* comm);
+/* PENSTOCK_OK, or why the comm cannot be used any more (a rank died, a deadline passed, it was
+ * aborted). */
+PENSTOCK_API enum penstock_status penstock_comm_health(penstock_comm* comm);
+/* Tells every rank to give up: their calls return PENSTOCK_REVOKED with this reason. */
+PENSTOCK_API enum penstock_status penstock_comm_abort(penstock_comm* comm, const char* reason);
+
+/* ---- collectives ----
+ *
+ * Every rank calls the same functions in the same order with the same count, type, operation and
+ * root. `count` is in elements: of the whole vector for all_reduce, broadcast and reduce; of one
+ * rank's part for all_gather, reduce_scatter, all_to_all, gather and scatter, whose buffers of
+ * parts hold size * count elements, part r at element r * count. 0 is allowed.
+ *
+ * In place: recv == send for all_reduce, broadcast, reduce and all_to_all; send == recv +
+ * rank * count for all_gather and, at the root, gather; recv == send + rank * count for
+ * reduce_scatter and, at the root, scatter. Any other overlap is an error.
+ *
+ * Buffers that a rank does not need may be null (recv of reduce and gather, send of broadcast and
+ * scatter, at every rank but the root). What a rank does not need is not touched.
+ *
+ * A result has the same bits on every rank, on every engine and in every run: the fold goes over
+ * the ranks in order.
+ *
+ * The functions return when this rank's buffers are final. Errors: PENSTOCK_INVALID_ARGUMENT (the
+ * call makes no sense; the comm stays usable), PENSTOCK_PEER_DEAD, PENSTOCK_DEADLINE_EXCEEDED,
+ * PENSTOCK_REVOKED (the comm is revoked).
+ */
+PENSTOCK_API enum penstock_status penstock_all_reduce(penstock_comm* comm, const void* send,
+                                                      void* recv, uint64_t count,
+                                                      enum penstock_type type,
+                                                      enum penstock_redop op);
+PENSTOCK_API enum penstock_status penstock_broadcast(penstock_comm* comm, const void* send,
+                                                     void* recv, uint64_t count,
+                                                     enum penstock_type type, uint32_t root);
+PENSTOCK_API enum penstock_status penstock_reduce(penstock_comm* comm, const void* send, void* recv,
+                                                  uint64_t count, enum penstock_type type,
+                                                  enum penstock_redop op, uint32_t root);
+PENSTOCK_API enum penstock_status penstock_all_gather(penstock_comm* comm, const void* send,
+                                                      void* recv, uint64_t count,
+                                                      enum penstock_type type);
+PENSTOCK_API enum penstock_status penstock_reduce_scatter(penstock_comm* comm, const void* send,
+                                                          void* recv, uint64_t count,
+                                                          enum penstock_type type,
+                                                          enum penstock_redop op);
+PENSTOCK_API enum penstock_status penstock_all_to_all(penstock_comm* comm, const void* send,
+                                                      void* recv, uint64_t count,
+                                                      enum penstock_type type);
+PENSTOCK_API enum penstock_status penstock_gather(penstock_comm* comm, const void* send, void* recv,
+                                                  uint64_t count, enum penstock_type type,
+                                                  uint32_t root);
+PENSTOCK_API enum penstock_status penstock_scatter(penstock_comm* comm, const void* send,
+                                                   void* recv, uint64_t count,
+                                                   enum penstock_type type, uint32_t root);
+/* A send and the receive that it meets agree in count and type; they are ordered per pair of ranks
+ * and direction, and independent of the collectives. A send may return before it is received. */
+PENSTOCK_API enum penstock_status penstock_send(penstock_comm* comm, const void* data,
+                                                uint64_t count, enum penstock_type type,
+                                                uint32_t peer);
+PENSTOCK_API enum penstock_status penstock_recv(penstock_comm* comm, void* data, uint64_t count,
+                                                enum penstock_type type, uint32_t peer);
+PENSTOCK_API enum penstock_status penstock_barrier(penstock_comm* comm);
+
+/* ---- the same without blocking ---- */
+
+enum penstock_collective {
+  PENSTOCK_ALL_REDUCE = 0,
+  PENSTOCK_BROADCAST = 1,
+  PENSTOCK_REDUCE = 2,
+  PENSTOCK_ALL_GATHER = 3,
+  PENSTOCK_REDUCE_SCATTER = 4,
+  PENSTOCK_ALL_TO_ALL = 5,
+  PENSTOCK_GATHER = 6,
+  PENSTOCK_SCATTER = 7,
+  PENSTOCK_SEND = 8,
+  PENSTOCK_RECV = 9,
+  PENSTOCK_BARRIER = 10
+};
+
+typedef struct penstock_call {
+  size_t size; /* sizeof(penstock_call) */
+  enum penstock_collective collective;
+  enum penstock_type type;
+  enum penstock_redop op;
+  uint32_t root; /* or the peer of SEND and RECV */
+  const void* send;
+  void* recv;
+  uint64_t count;
+  uint64_t scale; /* PENSTOCK_PREMUL_SUM: bit pattern of the factor, as an f32 for f32 and narrower
+                     floats, an f64 for f64, a 64-bit integer for integers; else 0 */
+} penstock_call;
+#define PENSTOCK_CALL_INIT \
+  { sizeof(penstock_call), PENSTOCK_BARRIER, PENSTOCK_UINT8, PENSTOCK_SUM, 0, 0, 0, 0, 0 }
+
+/* Begins a call. The buffers are not to be touched until the request is done. Calls of one comm run
+ * in the order in which they were begun; they make progress inside penstock_test, penstock_wait and
+ * every other call on the comm. */
+PENSTOCK_API enum penstock_status penstock_start(penstock_comm* comm, const penstock_call* call,
+                                                 penstock_request** request);
+/* *done becomes 1 when the call is finished, else 0; the status is the call's once it is. */
+PENSTOCK_API enum penstock_status penstock_test(penstock_request* request, int* done);
+PENSTOCK_API enum penstock_status penstock_wait(penstock_request* request);
+/* Before the comm is destroyed. A call that is not done goes on. */
+PENSTOCK_API void penstock_request_free(penstock_request* request);
+
+/* ---- pool ---- */
+
+typedef struct penstock_pool penstock_pool;
+
+/* Makes a pool of `devices` files (PATH, or PATH.0 .. PATH.n-1) with every page reserved. */
+PENSTOCK_API enum penstock_status penstock_pool_create(const char* spec, uint32_t devices,
+                                                       uint64_t bytes_per_device);
+/* Removes its files; PENSTOCK_BUSY while live processes map it. */
+PENSTOCK_API enum penstock_status penstock_pool_destroy(const char* spec);
+PENSTOCK_API enum penstock_status penstock_pool_map(const char* spec, penstock_pool** pool);
+PENSTOCK_API void penstock_pool_unmap(penstock_pool* pool);
+
+/* A region of the pool: named (1..47 bytes) for others to find, or anonymous (null). It goes when
+ * it is freed, or after its maker has ended. `device` -1: where most is free. *data receives its
+ * address in this process. Buffers inside a mapped pool may be given to collectives. */
+PENSTOCK_API enum penstock_status penstock_pool_allocate(penstock_pool* pool, const char* name,
+                                                         uint64_t bytes, int32_t device,
+                                                         void** data);
+PENSTOCK_API enum penstock_status penstock_pool_find(penstock_pool* pool, const char* name,
+                                                     void** data, uint64_t* bytes);
+PENSTOCK_API enum penstock_status penstock_pool_free(penstock_pool* pool, void* data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,225 @@
+// Penstock: collectives over a memory pool. The C++ interface: penstock.h with types, ownership and
+// exceptions. Header-only over the C interface, so that it depends on no compiler's C++ ABI.
+//
+//   penstock::world world;                            // rank and size come from the launcher
+//   std::vector<float> grad(1 << 20, float(world.rank()));
+//   world.all_reduce(grad.data(), grad.data(), grad.size());
+//
+// Every failure throws penstock::failure, which carries the status and the sentence.
+#ifndef PENSTOCK_PENSTOCK_HPP_
+#define PENSTOCK_PENSTOCK_HPP_
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "penstock/penstock.h"
+
+namespace penstock {
+
+class failure : public std::runtime_error {
+ public:
+  explicit failure(penstock_status status)
+      : std::runtime_error(std::string(penstock_status_name(status)) + ": " +
+                           penstock_last_error()),
+        status_(status) {}
+  penstock_status status() const noexcept { return status_; }
+
+ private:
+  penstock_status status_;
+};
+
+inline void check(penstock_status status) {
+  if (status != PENSTOCK_OK) throw failure(status);
+}
+
+// Sixteen- and eight-bit floats as storage; convert with whatever library you use.
+struct f16 {
+  std::uint16_t bits;
+};
+struct bf16 {
+  std::uint16_t bits;
+};
+struct f8e4m3 {
+  std::uint8_t bits;
+};
+struct f8e5m2 {
+  std::uint8_t bits;
+};
+
+// The penstock_type of a C++ type.
+template <typename T>
+constexpr penstock_type type_of() {
+  if constexpr (std::is_same_v<T, float>)
+    return PENSTOCK_F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return PENSTOCK_F64;
+  else if constexpr (std::is_same_v<T, f16>)
+    return PENSTOCK_F16;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return PENSTOCK_BF16;
+  else if constexpr (std::is_same_v<T, f8e4m3>)
+    return PENSTOCK_F8E4M3;
+  else if constexpr (std::is_same_v<T, f8e5m2>)
+    return PENSTOCK_F8E5M2;
+  else {
+    static_assert(std::is_integral_v<T> && (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8),
+                  "an element is an integer of 1, 4 or 8 bytes, float, double, or one of "
+                  "penstock::f16, bf16, f8e4m3, f8e5m2");
+    constexpr bool is_signed = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1)
+      return is_signed ? PENSTOCK_INT8 : PENSTOCK_UINT8;
+    else if constexpr (sizeof(T) == 4)
+      return is_signed ? PENSTOCK_INT32 : PENSTOCK_UINT32;
+    else
+      return is_signed ? PENSTOCK_INT64 : PENSTOCK_UINT64;
+  }
+}
+
+// The bit pattern of a pre-multiplier for elements of type T.
+template <typename T>
+std::uint64_t scale_bits(double factor) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(factor));
+  } else if constexpr (std::is_same_v<T, double>) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &factor, sizeof bits);
+    return bits;
+  } else {
+    const float narrow = static_cast<float>(factor);
+    std::uint32_t bits;
+    std::memcpy(&bits, &narrow, sizeof bits);
+    return bits;
+  }
+}
+
+// A call on its way. Waits in its destructor unless it is done, because the buffers are in use.
+class request {
+ public:
+  explicit request(penstock_request* handle) : handle_(handle) {}
+  request(request&&) noexcept = default;
+  request& operator=(request&&) = delete;
+  ~request() {
+    if (handle_) (void)penstock_wait(handle_.get());
+  }
+  bool test() {
+    int done = 0;
+    check(penstock_test(handle_.get(), &done));
+    return done != 0;
+  }
+  void wait() { check(penstock_wait(handle_.get())); }
+
+ private:
+  struct free {
+    void operator()(penstock_request* handle) const { penstock_request_free(handle); }
+  };
+  std::unique_ptr<penstock_request, free> handle_;
+};
+
+// A group of ranks; see penstock.h for what counts and buffers mean.
+class comm {
+ public:
+  comm() : comm(nullptr) {}
+  explicit comm(const penstock_comm_config& config) : comm(&config) {}
+  // The ranks of the launcher under another name, so that two comms can be used at once.
+  explicit comm(const std::string& name) : comm(named(name)) {}
+
+  std::uint32_t rank() const { return penstock_comm_rank(handle_.get()); }
+  std::uint32_t size() const { return penstock_comm_size(handle_.get()); }
+  std::string engine() const { return penstock_comm_engine(handle_.get()); }
+  void abort(const std::string& reason) {
+    check(penstock_comm_abort(handle_.get(), reason.c_str()));
+  }
+  void health() { check(penstock_comm_health(handle_.get())); }
+
+  template <typename T>
+  void all_reduce(const T* send, T* recv, std::uint64_t count, penstock_redop op = PENSTOCK_SUM) {
+    check(penstock_all_reduce(handle_.get(), send, recv, count, type_of<T>(), op));
+  }
+  template <typename T>
+  void broadcast(const T* send, T* recv, std::uint64_t count, std::uint32_t root = 0) {
+    check(penstock_broadcast(handle_.get(), send, recv, count, type_of<T>(), root));
+  }
+  template <typename T>
+  void reduce(const T* send, T* recv, std::uint64_t count, penstock_redop op = PENSTOCK_SUM,
+              std::uint32_t root = 0) {
+    check(penstock_reduce(handle_.get(), send, recv, count, type_of<T>(), op, root));
+  }
+  template <typename T>
+  void all_gather(const T* send, T* recv, std::uint64_t count) {
+    check(penstock_all_gather(handle_.get(), send, recv, count, type_of<T>()));
+  }
+  template <typename T>
+  void reduce_scatter(const T* send, T* recv, std::uint64_t count,
+                      penstock_redop op = PENSTOCK_SUM) {
+    check(penstock_reduce_scatter(handle_.get(), send, recv, count, type_of<T>(), op));
+  }
+  template <typename T>
+  void all_to_all(const T* send, T* recv, std::uint64_t count) {
+    check(penstock_all_to_all(handle_.get(), send, recv, count, type_of<T>()));
+  }
+  template <typename T>
+  void gather(const T* send, T* recv, std::uint64_t count, std::uint32_t root = 0) {
+    check(penstock_gather(handle_.get(), send, recv, count, type_of<T>(), root));
+  }
+  template <typename T>
+  void scatter(const T* send, T* recv, std::uint64_t count, std::uint32_t root = 0) {
+    check(penstock_scatter(handle_.get(), send, recv, count, type_of<T>(), root));
+  }
+  template <typename T>
+  void send(const T* data, std::uint64_t count, std::uint32_t peer) {
+    check(penstock_send(handle_.get(), data, count, type_of<T>(), peer));
+  }
+  template <typename T>
+  void recv(T* data, std::uint64_t count, std::uint32_t peer) {
+    check(penstock_recv(handle_.get(), data, count, type_of<T>(), peer));
+  }
+  void barrier() { check(penstock_barrier(handle_.get())); }
+
+  // Any call without blocking.
+  request start(const penstock_call& call) {
+    penstock_request* handle = nullptr;
+    check(penstock_start(handle_.get(), &call, &handle));
+    return request(handle);
+  }
+  template <typename T>
+  request start_all_reduce(const T* send, T* recv, std::uint64_t count,
+                           penstock_redop op = PENSTOCK_SUM) {
+    penstock_call call = PENSTOCK_CALL_INIT;
+    call.collective = PENSTOCK_ALL_REDUCE;
+    call.type = type_of<T>();
+    call.op = op;
+    call.send = send;
+    call.recv = recv;
+    call.count = count;
+    return start(call);
+  }
+
+  penstock_comm* get() const { return handle_.get(); }
+
+ private:
+  explicit comm(const penstock_comm_config* config) {
+    penstock_comm* handle = nullptr;
+    check(penstock_comm_init(config, &handle));
+    handle_.reset(handle);
+  }
+  static penstock_comm_config named(const std::string& name) {
+    penstock_comm_config config = PENSTOCK_COMM_CONFIG_INIT;
+    config.name = name.c_str();
+    return config;
+  }
+  struct destroy {
+    void operator()(penstock_comm* handle) const { penstock_comm_destroy(handle); }
+  };
+  std::unique_ptr<penstock_comm, destroy> handle_;
+};
+
+// The comm of all ranks that the launcher started.
+using world = comm;
+
+}  // namespace penstock
+#endif
