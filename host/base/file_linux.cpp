@@ -53,6 +53,7 @@ class LinuxFile final : public File {
 
   const std::string& path() const override { return path_; }
   std::uint64_t identity() const override { return identity_; }
+  bool is_device() const override { return is_device_; }
 
   Result<std::uint64_t> size() const override {
     if (is_device_) return device_size();

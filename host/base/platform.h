@@ -54,6 +54,8 @@ class File {
   virtual Result<bool> is_locked(std::uint64_t offset, std::uint64_t bytes) const = 0;
   // Changes when the path is removed and made again. (device << 32) ^ inode.
   virtual std::uint64_t identity() const = 0;
+  // A device DAX node: its size is fixed, its bytes are never zeroed, and it is never removed.
+  virtual bool is_device() const { return false; }
 };
 
 enum class OpenMode { read_write, read_only, create_new };  // create_new fails if it exists

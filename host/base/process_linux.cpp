@@ -2,8 +2,8 @@
 #include "penstock/base/process_linux.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,8 +80,8 @@ std::array<std::uint8_t, 16> read_boot_id() {
 std::uint64_t this_process_generation() {
   // The handler runs in the child before fork() returns there.
   static std::atomic<std::uint64_t> generation{0};
-  static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered = ::pthread_atfork(
+      nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
   PENSTOCK_CHECK(registered == 0, "pthread_atfork: {}", registered);
   return generation.load(std::memory_order_relaxed);
 }

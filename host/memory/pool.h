@@ -48,6 +48,9 @@ inline constexpr std::uint64_t kMinDeviceBytes = std::uint64_t{2} << 20;
 struct MapOptions {
   Coherence coherence = Coherence::hardware;
   std::uint32_t host_id = 0;  // whose arena this process allocates in
+  // How long a call waits for another process: for one that makes the pool, or that holds the lock
+  // of the region table.
+  std::uint32_t lock_timeout_ms = 30000;
 };
 
 enum class RegionKind : std::uint32_t { user = 1, comm = 2, table = 3, queue = 4 };
@@ -56,9 +59,9 @@ const char* region_kind_name(RegionKind kind);
 struct RegionRequest {
   std::string name;  // 0..47 bytes; "" is anonymous; a name is unique per kind among live regions
   RegionKind kind = RegionKind::user;
-  std::uint64_t bytes = 0;       // at least 1; rounded up to 4 KiB
-  std::int32_t device = -1;      // -1: the device with most free space
-  bool persistent = false;       // stays when its maker ends (a node table); freed by name only
+  std::uint64_t bytes = 0;   // at least 1; rounded up to 4 KiB
+  std::int32_t device = -1;  // -1: the device with most free space
+  bool persistent = false;   // stays when its maker ends (a node table); freed by name only
 };
 
 struct Region {
@@ -86,8 +89,8 @@ struct RegionInfo {
 struct DeviceInfo {
   std::string path;
   std::uint64_t bytes;
-  std::uint64_t used;   // by regions of all arenas
-  std::uint64_t free;   // in this host's arena
+  std::uint64_t used;  // by regions of all arenas
+  std::uint64_t free;  // in this host's arena
 };
 
 // Thread-safe. Not usable in a forked child (every call there returns an error that says so).

@@ -27,11 +27,11 @@ struct Window {
 };
 
 struct QueueConfig {
-  std::uint32_t depth = 256;            // power of two, 2..65536
+  std::uint32_t depth = 256;                 // power of two, 2..65536
   std::uint32_t default_timeout_ms = 30000;  // of a WAIT that names none
-  bool host_memory = true;              // descriptors may name this process's memory
-  bool oversubscribed = false;          // more waiters than CPUs: yield instead of spinning
-  std::vector<Window> windows;          // empty: the whole pool
+  bool host_memory = true;                   // descriptors may name this process's memory
+  bool oversubscribed = false;               // more waiters than CPUs: yield instead of spinning
+  std::vector<Window> windows;               // empty: the whole pool
 };
 
 // Submitter side and engine side may be two threads; each side is one thread at a time.
