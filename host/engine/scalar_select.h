@@ -31,6 +31,18 @@ std::int64_t scalar_score(const TableView& table, const penstock_column_op& op,
 void scalar_normalise(const penstock_column_op& op, std::int64_t* scores,
                       const std::uint8_t* feasible, std::uint32_t rows);
 
+// The same in two steps: the range of the feasible rows' scores (zeros when there is none), and one
+// score in that range. `normalise` is a penstock_normalise.
+struct ScoreRange {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  bool any = false;
+};
+ScoreRange scalar_score_range(const std::int64_t* scores, const std::uint8_t* feasible,
+                              std::uint32_t rows);
+std::int64_t scalar_normalise_one(std::uint32_t normalise, const ScoreRange& range,
+                                  std::int64_t score);
+
 // The GPUs of the row that the task would take, as a mask of their indices. Fewer than gpu_count
 // bits when not enough of them fit.
 std::uint32_t scalar_pick_gpus(const TableView& table, const penstock_program& program,
@@ -41,6 +53,10 @@ std::uint32_t scalar_pick_gpus(const TableView& table, const penstock_program& p
 bool scalar_better(const penstock_program& program, const penstock_task& task, std::uint32_t rows,
                    std::int64_t a_score, std::uint32_t a_row, std::int64_t b_score,
                    std::uint32_t b_row);
+
+// Puts the row into result->best, which holds the n_best best rows so far, if it belongs there.
+void scalar_insert(const penstock_program& program, const penstock_task& task, std::uint32_t rows,
+                   std::uint32_t row, std::int64_t score, penstock_result* result);
 
 // What follows the choice, on every host engine: fills status, row, score and gpu_mask from the
 // best rows that *result already lists, and commits when asked.

@@ -15,8 +15,9 @@ namespace penstock {
 //   PENSTOCK_OUT_OF_RANGE      a cell would leave its bounds
 //   PENSTOCK_NO_SPACE          no memory for what is needed to take back a list with ADD (8 bytes
 //                              for each update)
-// and in the second and third case the index of the first update concerned in *bad_index (never
-// null). One thread at a time, and no reader meanwhile.
+// and in the second and third case the index of the update concerned in *bad_index (never null):
+// the first that is wrong whatever the cells hold, else the first ADD that leaves its bounds. One
+// thread at a time, and no reader meanwhile.
 std::uint32_t apply_updates(const TableView& table, const penstock_update* updates, std::uint64_t n,
                             std::uint64_t* bad_index);
 

@@ -1,0 +1,264 @@
+#include "penstock/engine/simd_select.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "penstock/engine/scalar_select.h"
+#include "penstock/engine/simd_select_blocks.h"
+
+namespace penstock {
+namespace {
+
+// Per thread, and kept from call to call: for each row of the table a bit and two scores. Only
+// programs that normalise need it.
+struct Scratch {
+  std::vector<std::uint64_t> feasible;
+  std::vector<std::int64_t> total;
+  std::vector<std::int64_t> scores;
+};
+
+template <typename Function>
+void for_each_bit(std::uint64_t word, Function function) {
+  for (; word != 0; word &= word - 1) function(static_cast<std::uint32_t>(std::countr_zero(word)));
+}
+
+class Selection {
+ public:
+  Selection(const TableView& table, const penstock_program& program, const penstock_task& task,
+            penstock_result* result)
+      : table_(table),
+        program_(program),
+        task_(task),
+        result_(result),
+        kernels_(block_kernels()),
+        rows_(table.header->rows) {}
+
+  // Equal scores go to the row that comes first in the order in which rows are looked at, so that
+  // only a higher score is of interest; the tie hash apart.
+  void run() {
+    const auto start = program_.tie == PENSTOCK_TIE_ROTATING && rows_ > 0
+                           ? static_cast<std::uint32_t>(task_.tie % rows_)
+                           : 0;
+    if (normalises()) {
+      score_all();
+      pick_all(start, rows_);
+      pick_all(0, start);
+    } else {
+      stream(start, rows_);
+      stream(0, start);
+    }
+  }
+
+ private:
+  static bool is_score(const penstock_column_op& op) { return PENSTOCK_COLUMN_OP_IS_SCORE(op.op); }
+
+  bool normalises() const {
+    return std::any_of(program_.ops, program_.ops + program_.n_ops, [](const auto& op) {
+      return is_score(op) && op.normalise != PENSTOCK_NORMALISE_NONE;
+    });
+  }
+
+  // The block at `begin` of the rows below `end`.
+  RowBlock block_at(std::uint32_t begin, std::uint32_t end) const {
+    return {begin, std::min(kBlockWords, (end - begin + 63) / 64)};
+  }
+
+  // Without normalisation one pass does everything, over the rows [begin, end).
+  void stream(std::uint32_t begin, std::uint32_t end) {
+    std::uint64_t feasible[kBlockWords];
+    std::int64_t total[kBlockRows];
+    std::int64_t scores[kBlockRows];
+    for (std::uint32_t row = begin & ~63u; row < end; row += kBlockRows) {
+      const RowBlock block = block_at(row, end);
+      if (!filter(block, begin, end, feasible)) continue;
+      sum_scores(block, feasible, total, scores);
+      pick(block, feasible, total);
+    }
+  }
+
+  // First all scores that stand for themselves, then one by one those that are normalised.
+  void score_all() {
+    const std::uint32_t capacity = table_.header->capacity;
+    if (scratch().total.size() < capacity) {
+      scratch().feasible.resize(capacity / 64);
+      scratch().total.resize(capacity);
+      scratch().scores.resize(capacity);
+    }
+    for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
+      const RowBlock block = block_at(row, rows_);
+      if (filter(block, 0, rows_, feasible_at(row)))
+        sum_scores(block, feasible_at(row), scratch().total.data() + row,
+                   scratch().scores.data() + row);
+    }
+    for (const penstock_column_op& op : program_.ops) {
+      if (&op == program_.ops + program_.n_ops) break;
+      if (is_score(op) && op.normalise != PENSTOCK_NORMALISE_NONE) add_normalised(op);
+    }
+  }
+
+  void add_normalised(const penstock_column_op& op) {
+    ScoreRange range;
+    for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
+      const RowBlock block = block_at(row, rows_);
+      if (!any(feasible_at(row), block.words)) continue;
+      std::int64_t* scores = scratch().scores.data() + row;
+      score(op, block, feasible_at(row), scores);
+      kernels_.extend_range(scores, feasible_at(row), block.words, &range);
+    }
+    for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
+      const RowBlock block = block_at(row, rows_);
+      if (!any(feasible_at(row), block.words)) continue;
+      std::int64_t* scores = scratch().scores.data() + row;
+      if (!kernels_.normalise(op.normalise, range, block.words, scores)) {
+        for_each_row(feasible_at(row), block.words, [&](std::uint32_t i) {
+          scores[i] = scalar_normalise_one(op.normalise, range, scores[i]);
+        });
+      }
+      kernels_.accumulate(scores, op.weight, true, block.words, scratch().total.data() + row);
+    }
+  }
+
+  void pick_all(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t row = begin & ~63u; row < end; row += kBlockRows) {
+      const RowBlock block = block_at(row, end);
+      std::uint64_t feasible[kBlockWords];
+      std::copy_n(feasible_at(row), block.words, feasible);
+      clip(block, begin, end, feasible);
+      if (any(feasible, block.words)) pick(block, feasible, scratch().total.data() + row);
+    }
+  }
+
+  // Which rows of the block pass the filters; false when none does.
+  bool filter(RowBlock block, std::uint32_t begin, std::uint32_t end, std::uint64_t* feasible) {
+    std::copy_n(table_.bit_column(PENSTOCK_BIT_NODE) + block.begin / 64, block.words, feasible);
+    clip(block, begin, end, feasible);
+    for (std::uint32_t i = 0; i < program_.n_ops && !is_score(program_.ops[i]); i++) {
+      if (!any(feasible, block.words)) return false;
+      filter(program_.ops[i], block, feasible);
+    }
+    std::uint32_t n = 0;
+    for (std::uint32_t w = 0; w < block.words; w++)
+      n += static_cast<std::uint32_t>(std::popcount(feasible[w]));
+    result_->feasible += n;
+    return n != 0;
+  }
+
+  void filter(const penstock_column_op& op, RowBlock block, std::uint64_t* feasible) {
+    if (op.op == PENSTOCK_FILTER_BITS) {
+      filter_bits(op, block, feasible);
+    } else if (op.op == PENSTOCK_FILTER_ROW) {
+      if (task_.row >= 0) {
+        const auto row = static_cast<std::uint32_t>(task_.row);
+        clip(block, row, row + 1, feasible);
+      }
+    } else if (!kernels_.filter(table_, op, task_, block, feasible)) {
+      for_each_row(feasible, block.words, [&](std::uint32_t i) {
+        if (!scalar_filter(table_, op, task_, block.begin + i))
+          feasible[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+      });
+    }
+  }
+
+  void filter_bits(const penstock_column_op& op, RowBlock block, std::uint64_t* feasible) {
+    for (std::uint32_t t = 0; t < task_.n_terms; t++) {
+      const penstock_term& term = task_.terms[t];
+      if (term.group != op.group) continue;
+      const std::uint64_t* column = table_.bit_column(term.column) + block.begin / 64;
+      const std::uint64_t flip = term.clear != 0 ? ~std::uint64_t{0} : 0;
+      for (std::uint32_t w = 0; w < block.words; w++) feasible[w] &= column[w] ^ flip;
+    }
+  }
+
+  // The weighted sum of the scores that are not normalised.
+  void sum_scores(RowBlock block, const std::uint64_t* feasible, std::int64_t* total,
+                  std::int64_t* scores) {
+    bool add = false;
+    for (std::uint32_t i = 0; i < program_.n_ops; i++) {
+      const penstock_column_op& op = program_.ops[i];
+      if (!is_score(op) || op.normalise != PENSTOCK_NORMALISE_NONE) continue;
+      std::int64_t* target = !add && op.weight == 1 ? total : scores;
+      score(op, block, feasible, target);
+      if (target == scores) kernels_.accumulate(scores, op.weight, add, block.words, total);
+      add = true;
+    }
+    if (!add) std::fill_n(total, block.words * 64, 0);
+  }
+
+  void score(const penstock_column_op& op, RowBlock block, const std::uint64_t* feasible,
+             std::int64_t* scores) {
+    if (kernels_.score(table_, op, task_, block, scores)) return;
+    for_each_row(feasible, block.words, [&](std::uint32_t i) {
+      scores[i] = scalar_score(table_, op, task_, block.begin + i);
+    });
+  }
+
+  // Shows the rows that may be among the best to scalar_insert.
+  void pick(RowBlock block, const std::uint64_t* feasible, const std::int64_t* total) {
+    for (std::uint32_t w = 0; w < block.words; w++) {
+      if (feasible[w] == 0) continue;
+      for_each_bit(feasible[w] & candidates(total + w * 64, block.begin + w * 64),
+                   [&](std::uint32_t i) {
+                     scalar_insert(program_, task_, rows_, block.begin + w * 64 + i,
+                                   total[w * 64 + i], result_);
+                   });
+    }
+  }
+
+  std::uint64_t candidates(const std::int64_t* total, std::uint32_t row) const {
+    if (result_->n_best < program_.best) return ~std::uint64_t{0};
+    const penstock_best& last = result_->best[result_->n_best - 1];
+    if (program_.tie != PENSTOCK_TIE_HASH) return kernels_.above(total, last.score);
+    return kernels_.above_hashed(
+        total, last.score, program_.seed, task_.tie, row,
+        penstock_tie_hash(program_.seed, task_.tie, static_cast<std::uint64_t>(last.row)));
+  }
+
+  static void clip(RowBlock block, std::uint32_t begin, std::uint32_t end,
+                   std::uint64_t* feasible) {
+    for (std::uint32_t w = 0; w < block.words; w++) {
+      const std::uint32_t row = block.begin + w * 64;
+      feasible[w] &= bits_below(end, row) & ~bits_below(begin, row);
+    }
+  }
+  // The bits of the rows [row, row + 64) that are below `end`.
+  static std::uint64_t bits_below(std::uint32_t end, std::uint32_t row) {
+    if (end <= row) return 0;
+    return end - row >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (end - row)) - 1;
+  }
+
+  static bool any(const std::uint64_t* words, std::uint32_t n) {
+    return std::any_of(words, words + n, [](std::uint64_t word) { return word != 0; });
+  }
+
+  template <typename Function>
+  static void for_each_row(const std::uint64_t* feasible, std::uint32_t words, Function function) {
+    for (std::uint32_t w = 0; w < words; w++)
+      for_each_bit(feasible[w], [&](std::uint32_t i) { function(w * 64 + i); });
+  }
+
+  std::uint64_t* feasible_at(std::uint32_t row) { return scratch().feasible.data() + row / 64; }
+
+  static Scratch& scratch() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+
+  const TableView& table_;
+  const penstock_program& program_;
+  const penstock_task& task_;
+  penstock_result* result_;
+  const BlockKernels& kernels_;
+  const std::uint32_t rows_;
+};
+
+}  // namespace
+
+void simd_select(const TableView& table, const penstock_program& program, const penstock_task& task,
+                 bool commit, penstock_result* result) {
+  *result = {};
+  Selection(table, program, task, result).run();
+  scalar_finish(table, program, task, commit, result);
+}
+
+}  // namespace penstock

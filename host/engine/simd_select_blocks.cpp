@@ -1,0 +1,531 @@
+#include "penstock/engine/simd_select_blocks.h"
+
+#include <algorithm>
+
+// Between AVX2 and the baseline there is nothing worth its compile time.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "penstock/engine/simd_select_blocks.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+const hn::ScalableTag<std::int64_t> kInt;
+const hn::ScalableTag<std::uint64_t> kWord;
+const hn::ScalableTag<double> kReal;
+using Int = hn::Vec<decltype(kInt)>;
+using Word = hn::Vec<decltype(kWord)>;
+using Real = hn::Vec<decltype(kReal)>;
+using IntMask = hn::Mask<decltype(kInt)>;
+using RealMask = hn::Mask<decltype(kReal)>;
+
+// Quotients. For integers a >= 0 and b > 0 with a + b < 2^53, floor(a / b) is the floor of the
+// float64 quotient: let n = floor(a / b). The rounded quotient is at least n, because n is a
+// float64. If it were n + 1, the true one would be within half a unit in the last place, at most
+// (n + 1) * 2^-53, below n + 1; but it is at least 1 / b below, and (n + 1) * b <= a + b < 2^53.
+// With kQuantityBits, 100 * a + b < 101 * 2^46 < 2^53.
+constexpr int kQuantityBits = 46;
+constexpr std::int64_t kExact = std::int64_t{1} << 52;
+
+// Every bit of the cells that were read is gathered, to tell afterwards whether all of them were in
+// [0, 2^kBits).
+HWY_INLINE void gather(Int cell, Word& seen) { seen = hn::Or(seen, hn::BitCast(kWord, cell)); }
+template <int kBits = kQuantityBits>
+HWY_INLINE bool all_below(Word seen) {
+  return hn::AllTrue(kWord, hn::ShiftRight<kBits>(seen) == hn::Zero(kWord));
+}
+
+HWY_INLINE Int load(const std::int64_t* p) { return hn::LoadU(kInt, p); }
+HWY_INLINE Real to_real(Int v) { return hn::ConvertTo(kReal, v); }
+HWY_INLINE Real real(double v) { return hn::Set(kReal, v); }
+HWY_INLINE Int integer(std::int64_t v) { return hn::Set(kInt, v); }
+HWY_INLINE void store(Real v, std::int64_t* p) { hn::StoreU(hn::ConvertTo(kInt, v), kInt, p); }
+HWY_INLINE Real truncate(Real v) {
+  const Real limit = real(static_cast<double>(PENSTOCK_MAX_FREE_VALUE));
+  return hn::Min(hn::Max(v, hn::Neg(limit)), limit);
+}
+
+// Bit i of the result: lane i of the mask.
+HWY_INLINE std::uint64_t mask_bits(IntMask mask) {
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(kInt, mask, bytes);
+  return bytes[0];
+}
+// Lanes whose bit, from `from` on, is set.
+HWY_INLINE IntMask bits_mask(std::uint64_t word, std::size_t from) {
+  const std::uint64_t bits = word >> from;
+  return hn::LoadMaskBits(kInt, reinterpret_cast<const std::uint8_t*>(&bits));
+}
+
+// ---- filters ----
+
+bool fit(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+         RowBlock block, std::uint64_t* feasible) {
+  const std::int64_t* allocatable[PENSTOCK_MAX_RESOURCES];
+  const std::int64_t* requested[PENSTOCK_MAX_RESOURCES];
+  Int request_less_1[PENSTOCK_MAX_RESOURCES];
+  std::uint32_t n = 0;
+  for (std::uint32_t i = 0; i < op.n; i++) {
+    const std::uint32_t r = op.column[i];
+    if (task.request[r] == 0) continue;
+    allocatable[n] = table.column(table.allocatable, r) + block.begin;
+    requested[n] = table.column(table.requested, r) + block.begin;
+    request_less_1[n++] = integer(task.request[r] - 1);
+  }
+  if (n == 0) return true;
+  const std::size_t lanes = hn::Lanes(kInt);
+  Word cells = hn::Zero(kWord);
+  std::uint64_t passes[kBlockWords] = {};
+  for (std::uint32_t w = 0; w < block.words; w++) {
+    if (feasible[w] == 0) continue;
+    for (std::size_t i = 0; i < 64; i += lanes) {
+      IntMask all = hn::FirstN(kInt, lanes);
+      for (std::uint32_t k = 0; k < n; k++) {
+        const Int a = load(allocatable[k] + w * 64 + i);
+        const Int q = load(requested[k] + w * 64 + i);
+        gather(a, cells);
+        gather(q, cells);
+        all = hn::And(all, a - q > request_less_1[k]);
+      }
+      passes[w] |= mask_bits(all) << i;
+    }
+  }
+  if (!all_below(cells)) return false;
+  for (std::uint32_t w = 0; w < block.words; w++) feasible[w] &= passes[w];
+  return true;
+}
+
+bool gpus_fit(const TableView& table, const penstock_task& task, RowBlock block,
+              std::uint64_t* feasible) {
+  if (task.gpu_count == 0) return true;
+  const std::size_t lanes = hn::Lanes(kInt);
+  const Int milli_less_1 = integer(static_cast<std::int64_t>(task.gpu_milli) - 1);
+  const Int count_less_1 = integer(static_cast<std::int64_t>(task.gpu_count) - 1);
+  for (std::uint32_t w = 0; w < block.words; w++) {
+    if (feasible[w] == 0) continue;
+    std::uint64_t passes = 0;
+    for (std::size_t i = 0; i < 64; i += lanes) {
+      Int fitting = hn::Zero(kInt);
+      for (std::uint32_t s = 0; s < table.header->n_gpus; s++) {
+        const Int free_milli = load(table.column(table.gpu, s) + block.begin + w * 64 + i);
+        fitting = fitting - hn::VecFromMask(kInt, free_milli > milli_less_1);
+      }
+      passes |= mask_bits(fitting > count_less_1) << i;
+    }
+    feasible[w] &= passes;
+  }
+  return true;
+}
+
+bool filter(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+            RowBlock block, std::uint64_t* feasible) {
+  if (op.op == PENSTOCK_FILTER_FIT) return fit(table, op, task, block, feasible);
+  if (op.op == PENSTOCK_FILTER_GPU) return gpus_fit(table, task, block, feasible);
+  return false;
+}
+
+// ---- scores of resources ----
+
+// The listed resources that do not leave the sums, whatever the row.
+struct Resources {
+  const std::int64_t* allocatable[PENSTOCK_MAX_RESOURCES];
+  const std::int64_t* used[PENSTOCK_MAX_RESOURCES];
+  Int request[PENSTOCK_MAX_RESOURCES];
+  Real weight[PENSTOCK_MAX_RESOURCES];
+  std::uint32_t n;
+};
+void collect(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+             std::int64_t* used, const std::int64_t* request, RowBlock block, Resources* list) {
+  list->n = 0;
+  for (std::uint32_t i = 0; i < op.n; i++) {
+    const std::uint32_t r = op.column[i];
+    if (((op.skip_unasked >> i) & 1) != 0 && task.request[r] == 0) continue;
+    list->allocatable[list->n] = table.column(table.allocatable, r) + block.begin;
+    list->used[list->n] = table.column(used, r) + block.begin;
+    list->request[list->n] = integer(request[r]);
+    list->weight[list->n++] = real(op.list_weight[i]);
+  }
+}
+
+template <bool kLeast>
+bool allocation_score(const TableView& table, const penstock_column_op& op,
+                      const penstock_task& task, RowBlock block, std::int64_t* scores) {
+  Resources list;
+  collect(table, op, task, table.scored, task.scored_request, block, &list);
+  Word cells = hn::Zero(kWord);
+  const Real zero = hn::Zero(kReal);
+  const Real hundred = real(100);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real sum = zero;
+    Real weights = zero;
+    for (std::uint32_t k = 0; k < list.n; k++) {
+      const Int allocatable = load(list.allocatable[k] + row);
+      const Int scored = load(list.used[k] + row);
+      gather(allocatable, cells);
+      gather(scored, cells);
+      const Real limit = to_real(allocatable);
+      const Int used = scored + list.request[k];
+      const Real counted =
+          kLeast ? hn::Max(to_real(allocatable - used), zero) : hn::Min(to_real(used), limit);
+      // Where allocatable is 0 this is no number, and does not count.
+      const Real share = hn::Floor(counted * hundred / limit);
+      const RealMask counts = limit > zero;
+      sum = sum + hn::IfThenElseZero(counts, share * list.weight[k]);
+      weights = weights + hn::IfThenElseZero(counts, list.weight[k]);
+    }
+    store(hn::IfThenElseZero(weights > zero, hn::Floor(sum / weights)), scores + row);
+  }
+  return all_below(cells);
+}
+
+bool balanced_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                    RowBlock block, std::int64_t* scores) {
+  bool asks = false;
+  for (std::uint32_t i = 0; i < op.n; i++) asks = asks || task.request[op.column[i]] > 0;
+  if (!asks) {
+    std::fill_n(scores, block.words * 64, 0);
+    return true;
+  }
+  Resources list;
+  collect(table, op, task, table.requested, task.request, block, &list);
+  Word cells = hn::Zero(kWord);
+  const Real zero = hn::Zero(kReal);
+  const Real one = real(1);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real fractions[PENSTOCK_MAX_RESOURCES];
+    RealMask counts[PENSTOCK_MAX_RESOURCES];
+    Real n = zero;
+    Real total = zero;
+    Real difference = zero;  // of the first two that count
+    for (std::uint32_t k = 0; k < list.n; k++) {
+      const Int allocatable = load(list.allocatable[k] + row);
+      const Int requested = load(list.used[k] + row);
+      gather(allocatable, cells);
+      gather(requested, cells);
+      counts[k] = hn::RebindMask(kReal, allocatable > hn::Zero(kInt));
+      const Real limit = hn::IfThenElse(counts[k], to_real(allocatable), one);
+      fractions[k] = hn::Min(one, to_real(requested + list.request[k]) / limit);
+      total = total + hn::IfThenElseZero(counts[k], fractions[k]);
+      const Real next = hn::IfThenElse(n == zero, fractions[k], difference - fractions[k]);
+      difference = hn::IfThenElse(counts[k], next, difference);
+      n = n + hn::IfThenElseZero(counts[k], one);
+    }
+    Real deviation = hn::IfThenElseZero(n == real(2), hn::Abs(difference) / real(2));
+    if (list.n > 2) {
+      const Real population = hn::Max(n, one);
+      const Real mean = total / population;
+      Real squares = zero;
+      for (std::uint32_t k = 0; k < list.n; k++) {
+        const Real off = fractions[k] - mean;
+        squares = squares + hn::IfThenElseZero(counts[k], off * off);
+      }
+      deviation = hn::IfThenElse(n > real(2), hn::Sqrt(squares / population), deviation);
+    }
+    store(truncate((one - deviation) * real(100)), scores + row);
+  }
+  return all_below(cells);
+}
+
+// BEST_FIT and DOT_PRODUCT.
+template <bool kBestFit>
+bool machine_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                   RowBlock block, std::int64_t* scores) {
+  Word cells = hn::Zero(kWord);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real s = hn::Zero(kReal);
+    for (std::uint32_t k = 0; k < op.n; k++) {
+      const std::uint32_t r = op.column[k];
+      const Int allocatable = load(table.column(table.allocatable, r) + block.begin + row);
+      const Int requested = load(table.column(table.requested, r) + block.begin + row);
+      gather(allocatable, cells);
+      gather(requested, cells);
+      const Int left = allocatable - requested;
+      const double scale = static_cast<double>(op.scale[k]);
+      if (kBestFit) {
+        s = s + real(0.5) * to_real(left - integer(task.request[r])) / real(scale);
+      } else {
+        s = s + to_real(left) / real(scale) * real(static_cast<double>(task.request[r]) / scale);
+      }
+    }
+    if (!kBestFit) s = s / real(op.n);
+    store(truncate(real(100) * (real(1) - s)), scores + row);
+  }
+  return all_below(cells);
+}
+
+// ---- other scores ----
+
+bool bits_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                RowBlock block, std::int64_t* scores) {
+  const std::size_t lanes = hn::Lanes(kInt);
+  std::fill_n(scores, block.words * 64, 0);
+  for (std::uint32_t t = 0; t < task.n_terms; t++) {
+    const penstock_term& term = task.terms[t];
+    if (term.group != op.group) continue;
+    const std::uint64_t* column = table.bit_column(term.column) + block.begin / 64;
+    const Int weight = integer(term.weight);
+    for (std::uint32_t w = 0; w < block.words; w++) {
+      const std::uint64_t word = term.clear != 0 ? ~column[w] : column[w];
+      if (word == 0) continue;
+      for (std::size_t i = 0; i < 64; i += lanes) {
+        std::int64_t* p = scores + w * 64 + i;
+        hn::StoreU(load(p) + hn::IfThenElseZero(bits_mask(word, i), weight), kInt, p);
+      }
+    }
+  }
+  return true;
+}
+
+// Products stay below 2^48 and sums within 2^51, so that float64 is exact.
+bool features_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                    RowBlock block, std::int64_t* scores) {
+  const Int bound = integer(PENSTOCK_MAX_FREE_VALUE);
+  Word shifted =
+      hn::Zero(kWord);  // cells + bound, which is negative or large for a cell out of its bounds
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real sum = hn::Zero(kReal);
+    for (std::uint32_t j = 0; j < op.n; j++) {
+      const Int cell = load(table.column(table.free, op.column[j]) + block.begin + row);
+      gather(cell + bound, shifted);
+      sum = sum + to_real(cell) * real(static_cast<double>(task.feature[j]));
+    }
+    store(sum, scores + row);
+  }
+  return all_below<41>(shifted);
+}
+
+HWY_INLINE Int gpu_free(const TableView& table, std::uint32_t s, std::size_t row) {
+  const Int cell = load(table.column(table.gpu, s) + row);
+  return hn::Min(hn::Max(cell, hn::Zero(kInt)), integer(1000));
+}
+
+// One GPU, or whole GPUs: then which of the fitting ones are taken makes no difference. The general
+// case needs an order, and is left to the scalar function.
+bool gpu_packing_score(const TableView& table, const penstock_column_op& op,
+                       const penstock_task& task, RowBlock block, std::int64_t* scores) {
+  const std::uint32_t count = task.gpu_count;
+  if (count > 1 && task.gpu_milli != 1000) return false;
+  const Int milli_less_1 = integer(static_cast<std::int64_t>(task.gpu_milli) - 1);
+  const Real entire_score = real(std::max(50 - static_cast<int>(count), 33));
+  Word cells = hn::Zero(kWord);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Int total = hn::Zero(kInt);
+    Int fitting = hn::Zero(kInt);
+    Int fullest = integer(1000);
+    for (std::uint32_t s = 0; s < table.header->n_gpus; s++) {
+      const Int free_milli = gpu_free(table, s, block.begin + row);
+      const IntMask fits = free_milli > milli_less_1;
+      total = total + free_milli;
+      fitting = fitting - hn::VecFromMask(kInt, fits);
+      fullest = hn::IfThenElse(fits, hn::Min(fullest, free_milli), fullest);
+    }
+    const Int gpus = load(table.column(table.allocatable, op.column[0]) + block.begin + row);
+    gather(gpus, cells);
+    const IntMask idle = hn::And(total > hn::Zero(kInt), total == gpus);
+    const Real n = hn::Floor(to_real(total) / real(1000));
+    const Real idle_score = hn::Max(real(33) - n, n);
+    const Real percent = hn::Floor(to_real(fullest) / real(10));
+    const Real partial = hn::Max(real(100) - hn::Floor(percent / real(10)), real(50));
+    const Real chosen =
+        hn::IfThenElse(hn::RebindMask(kReal, fullest == integer(1000)), entire_score, partial);
+    const IntMask enough = fitting > integer(static_cast<std::int64_t>(count) - 1);
+    store(hn::IfThenElse(hn::RebindMask(kReal, idle), idle_score,
+                         hn::IfThenElseZero(hn::RebindMask(kReal, enough), chosen)),
+          scores + row);
+  }
+  return all_below(cells);
+}
+
+bool gpu_clustering_score(const TableView& table, const penstock_column_op& op,
+                          const penstock_task& task, RowBlock block, std::int64_t* scores) {
+  if (op.scale[0] >= std::int64_t{1} << kQuantityBits) return false;
+  const Real scale = real(static_cast<double>(op.scale[0]));
+  const Int zero = hn::Zero(kInt);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Int total = zero;
+    for (std::uint32_t s = 0; s < table.header->n_gpus; s++)
+      total = total + gpu_free(table, s, block.begin + row);
+    Int own = zero;  // above 0 where a task of the class is
+    Int others = zero;
+    for (std::uint32_t j = 0; j < op.n; j++) {
+      const Int cell = load(table.column(table.free, op.column[j]) + block.begin + row);
+      (j == task.klass ? own : others) = hn::Max(j == task.klass ? own : others, cell);
+    }
+    const RealMask alone = hn::RebindMask(kReal, hn::Not(others > zero));
+    const RealMask mine = hn::RebindMask(kReal, own > zero);
+    const Real used = hn::Trunc(real(25) * to_real(integer(op.scale[0]) - total) / scale);
+    store(used + hn::IfThenElseZero(mine, real(50)) + hn::IfThenElseZero(alone, real(25)),
+          scores + row);
+  }
+  return true;
+}
+
+bool score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+           RowBlock block, std::int64_t* scores) {
+  switch (op.op) {
+    case PENSTOCK_SCORE_LEAST_ALLOCATED:
+      return allocation_score<true>(table, op, task, block, scores);
+    case PENSTOCK_SCORE_MOST_ALLOCATED:
+      return allocation_score<false>(table, op, task, block, scores);
+    case PENSTOCK_SCORE_BALANCED:
+      return balanced_score(table, op, task, block, scores);
+    case PENSTOCK_SCORE_BITS:
+      return bits_score(table, op, task, block, scores);
+    case PENSTOCK_SCORE_FEATURES:
+      return features_score(table, op, task, block, scores);
+    case PENSTOCK_SCORE_BEST_FIT:
+      return machine_score<true>(table, op, task, block, scores);
+    case PENSTOCK_SCORE_DOT_PRODUCT:
+      return machine_score<false>(table, op, task, block, scores);
+    case PENSTOCK_SCORE_GPU_PACKING:
+    case PENSTOCK_SCORE_GPU_CLUSTERING:
+      if (task.gpu_count == 0) {
+        std::fill_n(scores, block.words * 64, 0);
+        return true;
+      }
+      return op.op == PENSTOCK_SCORE_GPU_PACKING
+                 ? gpu_packing_score(table, op, task, block, scores)
+                 : gpu_clustering_score(table, op, task, block, scores);
+  }
+  return false;
+}
+
+// ---- what follows the scores ----
+
+void extend_range(const std::int64_t* scores, const std::uint64_t* feasible, std::uint32_t words,
+                  ScoreRange* range) {
+  const std::size_t lanes = hn::Lanes(kInt);
+  Int min = integer(range->any ? range->min : INT64_MAX);
+  Int max = integer(range->any ? range->max : INT64_MIN);
+  for (std::uint32_t w = 0; w < words; w++) {
+    if (feasible[w] == 0) continue;
+    range->any = true;
+    for (std::size_t i = 0; i < 64; i += lanes) {
+      const IntMask counts = bits_mask(feasible[w], i);
+      const Int v = load(scores + w * 64 + i);
+      min = hn::Min(min, hn::IfThenElse(counts, v, min));
+      max = hn::Max(max, hn::IfThenElse(counts, v, max));
+    }
+  }
+  if (!range->any) return;
+  range->min = hn::GetLane(hn::MinOfLanes(kInt, min));
+  range->max = hn::GetLane(hn::MaxOfLanes(kInt, max));
+}
+
+// A normalised score is offset + sign * trunc((factor * score + shift) / divisor), with all of it
+// below kExact.
+bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
+               std::int64_t* scores) {
+  const std::int64_t limit = kExact / 400;
+  if (range.min < -limit || range.max > limit) return false;
+  const auto max = static_cast<double>(std::max<std::int64_t>(range.max, 0));
+  const auto min = static_cast<double>(range.min);
+  const double spread = static_cast<double>(range.max) - min;
+  double factor = 100;
+  double shift = 0;
+  double divisor = max;
+  double offset = 0;
+  double sign = 1;
+  if (kind == PENSTOCK_NORMALISE_REVERSED) {
+    offset = 100;
+    sign = -1;
+  } else if (kind == PENSTOCK_NORMALISE_MIN_MAX) {
+    shift = -100 * min;
+    divisor = spread;
+  } else if (kind == PENSTOCK_NORMALISE_SPREAD) {
+    factor = -100;
+    shift = 100 * (max + min);
+  } else if (kind != PENSTOCK_NORMALISE_DEFAULT) {
+    return false;
+  }
+  if (divisor == 0) return false;
+  for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
+    const Real numerator = to_real(load(scores + row)) * real(factor) + real(shift);
+    const Real quotient = hn::Trunc(numerator / real(divisor));
+    store(real(offset) + real(sign) * quotient, scores + row);
+  }
+  return true;
+}
+
+// a * b modulo 2^64: products of halves, because not every target multiplies 64 bits.
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE Word multiply(Word a, Word b) { return hn::Set(kWord, hn::GetLane(a) * hn::GetLane(b)); }
+#else
+HWY_INLINE Word multiply_low(Word a, Word b) {
+  const hn::RepartitionToNarrow<decltype(kWord)> halves;
+  return hn::MulEven(hn::BitCast(halves, a), hn::BitCast(halves, b));
+}
+HWY_INLINE Word multiply(Word a, Word b) {
+  const Word cross =
+      multiply_low(hn::ShiftRight<32>(a), b) + multiply_low(a, hn::ShiftRight<32>(b));
+  return multiply_low(a, b) + hn::ShiftLeft<32>(cross);
+}
+#endif
+
+void accumulate(const std::int64_t* scores, std::int32_t weight, bool add, std::uint32_t words,
+                std::int64_t* total) {
+  const Word factor = hn::Set(kWord, static_cast<std::uint64_t>(std::int64_t{weight}));
+  for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
+    Int v = load(scores + row);
+    if (weight != 1) v = hn::BitCast(kInt, multiply(hn::BitCast(kWord, v), factor));
+    hn::StoreU(add ? load(total + row) + v : v, kInt, total + row);
+  }
+}
+
+std::uint64_t above(const std::int64_t* total, std::int64_t threshold) {
+  const Int limit = integer(threshold);
+  std::uint64_t rows = 0;
+  for (std::size_t i = 0; i < 64; i += hn::Lanes(kInt))
+    rows |= mask_bits(load(total + i) > limit) << i;
+  return rows;
+}
+
+// penstock_tie_hash, for consecutive rows.
+HWY_INLINE Word tie_hash(std::uint64_t base, std::uint64_t row) {
+  Word z = hn::Iota(kWord, row + 1);
+  z = hn::Xor(hn::Set(kWord, base), multiply(z, hn::Set(kWord, UINT64_C(0x9e3779b97f4a7c15))));
+  z = multiply(hn::Xor(z, hn::ShiftRight<30>(z)), hn::Set(kWord, UINT64_C(0xbf58476d1ce4e5b9)));
+  z = multiply(hn::Xor(z, hn::ShiftRight<27>(z)), hn::Set(kWord, UINT64_C(0x94d049bb133111eb)));
+  return hn::Xor(z, hn::ShiftRight<31>(z));
+}
+
+std::uint64_t above_hashed(const std::int64_t* total, std::int64_t threshold, std::uint64_t seed,
+                           std::uint64_t tie, std::uint32_t row, std::uint64_t min_hash) {
+  const Int limit = integer(threshold);
+  // Unsigned comparison by flipping the sign bit.
+  const Word flip = hn::Set(kWord, std::uint64_t{1} << 63);
+  const Int least = hn::BitCast(kInt, hn::Xor(hn::Set(kWord, min_hash), flip));
+  const std::uint64_t base = seed ^ (tie * UINT64_C(0xd1342543de82ef95));
+  std::uint64_t rows = 0;
+  for (std::size_t i = 0; i < 64; i += hn::Lanes(kInt)) {
+    const Int v = load(total + i);
+    const Int hash = hn::BitCast(kInt, hn::Xor(tie_hash(base, row + i), flip));
+    const IntMask tied = hn::AndNot(least > hash, v == limit);
+    rows |= mask_bits(hn::Or(v > limit, tied)) << i;
+  }
+  return rows;
+}
+
+const BlockKernels* kernels() {
+  static const BlockKernels kKernels = {filter,     score, extend_range, normalise,
+                                        accumulate, above, above_hashed};
+  return &kKernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock {
+
+HWY_EXPORT(kernels);
+const BlockKernels& block_kernels() { return *HWY_DYNAMIC_DISPATCH(kernels)(); }
+
+}  // namespace penstock
+#endif
