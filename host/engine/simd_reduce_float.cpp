@@ -1,0 +1,40 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "penstock/engine/simd_reduce_float.cpp"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include "penstock/engine/numeric.h"
+#include "penstock/engine/simd_fold-inl.h"
+#include "penstock/engine/simd_reduce.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock {
+namespace HWY_NAMESPACE {
+
+template <typename T>
+struct FloatLanes : FloatMath<T> {
+  using Stored = T;
+  using typename FloatMath<T>::D;
+  using typename FloatMath<T>::Vec;
+  static HWY_INLINE Vec Load(const std::uint8_t* p) {
+    return hn::LoadU(D(), reinterpret_cast<const T*>(p));
+  }
+  static HWY_INLINE void Store(Vec v, std::uint8_t* p) {
+    const Vec nan = hn::Set(D(), numeric::canonical(std::numeric_limits<T>::quiet_NaN()));
+    hn::StoreU(hn::IfThenElse(hn::IsNaN(v), nan, v), D(), reinterpret_cast<T*>(p));
+  }
+};
+
+void ReduceFloat(const ReduceArguments& a) {
+  a.type == PENSTOCK_F32 ? FoldAny<FloatLanes<float>>(a) : FoldAny<FloatLanes<double>>(a);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock {
+HWY_EXPORT(ReduceFloat);
+void simd_reduce_float(const ReduceArguments& a) { HWY_DYNAMIC_DISPATCH(ReduceFloat)(a); }
+}  // namespace penstock
+#endif

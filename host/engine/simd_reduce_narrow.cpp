@@ -1,0 +1,144 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "penstock/engine/simd_reduce_narrow.cpp"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include "penstock/engine/numeric.h"
+#include "penstock/engine/simd_fold-inl.h"
+#include "penstock/engine/simd_reduce.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock {
+namespace HWY_NAMESPACE {
+
+using Math = FloatMath<float>;
+using DF = hn::ScalableTag<float>;
+using DU = hn::ScalableTag<std::uint32_t>;
+using DI = hn::ScalableTag<std::int32_t>;
+using VF = hn::Vec<DF>;
+using VU = hn::Vec<DU>;
+using VI = hn::Vec<DI>;
+
+inline float power_of_two(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
+}
+
+// numeric::widen on a vector of codes. A normal number needs its exponent field moved and rebiased;
+// a subnormal is its fraction as an integer, times the format's smallest step.
+template <class F>
+HWY_INLINE VF Widen(VU code) {
+  const DU du;
+  const DF df;
+  constexpr int kUp = 23 - F::fraction_bits;
+  if constexpr (F::exponent_bits == 8) return hn::BitCast(df, hn::ShiftLeft<16>(code));
+  const VU magnitude = hn::And(code, hn::Set(du, F::sign_bit - 1));
+  const VU sign = hn::ShiftLeft<31 - F::exponent_bits - F::fraction_bits>(
+      hn::And(code, hn::Set(du, F::sign_bit)));
+  VU bits = hn::Add(hn::ShiftLeft<kUp>(magnitude),
+                    hn::Set(du, static_cast<std::uint32_t>(127 - F::bias) << 23));
+  const VF small = hn::Mul(hn::ConvertTo(df, hn::BitCast(DI(), magnitude)),
+                           hn::Set(df, power_of_two(F::min_exponent - F::fraction_bits)));
+  const DI di;
+  const VI signed_magnitude = hn::BitCast(di, magnitude);
+  bits = hn::IfThenElse(
+      hn::RebindMask(du, hn::Lt(signed_magnitude, hn::Set(di, 1 << F::fraction_bits))),
+      hn::BitCast(du, small), bits);
+  // Beyond the largest finite code: all exponent bits set; the fraction tells infinity from NaN.
+  const VU special =
+      F::has_infinity ? hn::Or(bits, hn::Set(du, 0x7f800000u)) : hn::Set(du, numeric::kNanF32);
+  bits = hn::IfThenElse(
+      hn::RebindMask(du, hn::Gt(signed_magnitude, hn::Set(di, static_cast<int>(F::largest)))),
+      special, bits);
+  return hn::BitCast(df, hn::Or(bits, sign));
+}
+
+// numeric::narrow on a vector. In the normal range, half of the last kept bit (less one if that bit
+// is even) is added before the shift. Below it, adding a power of two whose last bit is the
+// format's smallest step makes the adder round.
+template <class F>
+HWY_INLINE VU Narrow(VF value) {
+  const DU du;
+  const DI di;
+  const DF df;
+  constexpr int kDown = 23 - F::fraction_bits;
+  const VU bits = hn::BitCast(du, value);
+  const VU magnitude = hn::And(bits, hn::Set(du, 0x7fffffffu));
+  const VU sign = hn::And(hn::ShiftRight<31 - F::exponent_bits - F::fraction_bits>(bits),
+                          hn::Set(du, F::sign_bit));
+  const VU odd = hn::And(hn::ShiftRight<kDown>(magnitude), hn::Set(du, 1u));
+  const VU rounded = hn::Add(hn::Add(magnitude, odd), hn::Set(du, (1u << (kDown - 1)) - 1));
+  VI code = hn::BitCast(di, hn::ShiftRight<kDown>(rounded));
+  if constexpr (F::exponent_bits != 8) {
+    code = hn::Sub(code, hn::Set(di, (127 - F::bias) << F::fraction_bits));
+    const float magic = power_of_two(F::min_exponent - F::fraction_bits + 23);
+    const VF sum = hn::Add(hn::BitCast(df, magnitude), hn::Set(df, magic));
+    const VI small = hn::Sub(hn::BitCast(di, sum), hn::Set(di, std::bit_cast<std::int32_t>(magic)));
+    const VI smallest_normal = hn::Set(di, (F::min_exponent + 127) << 23);
+    code = hn::IfThenElse(hn::Lt(hn::BitCast(di, magnitude), smallest_normal), small, code);
+  }
+  // Also what rounded up beyond the largest; NaNs land anywhere here and are replaced below.
+  code = hn::IfThenElse(hn::Gt(code, hn::Set(di, static_cast<int>(F::largest))),
+                        hn::Set(di, static_cast<int>(F::overflow)), code);
+  const VU result = hn::Or(hn::BitCast(du, code), sign);
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), hn::Set(du, F::nan), result);
+}
+
+template <class F, typename Bits>
+struct NarrowLanes : Math {
+  using Stored = Bits;
+  using DB = hn::Rebind<Bits, DF>;
+  static HWY_INLINE VF Load(const std::uint8_t* p) {
+    return Widen<F>(hn::PromoteTo(DU(), hn::LoadU(DB(), reinterpret_cast<const Bits*>(p))));
+  }
+  static HWY_INLINE void Store(VF v, std::uint8_t* p) {
+    const VI code = hn::BitCast(DI(), Narrow<F>(v));
+    hn::StoreU(hn::DemoteTo(DB(), code), DB(), reinterpret_cast<Bits*>(p));
+  }
+};
+
+// Where the processor converts f16 itself, rounding to nearest even whatever MXCSR says.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+struct F16Lanes : Math {
+  using Stored = std::uint16_t;
+  using D16 = hn::Rebind<hwy::float16_t, DF>;
+  using DB = hn::Rebind<std::uint16_t, DF>;
+  static HWY_INLINE VF Load(const std::uint8_t* p) {
+    const auto stored = hn::LoadU(DB(), reinterpret_cast<const std::uint16_t*>(p));
+    return hn::PromoteTo(DF(), hn::BitCast(D16(), stored));
+  }
+  static HWY_INLINE void Store(VF v, std::uint8_t* p) {
+    // F16C keeps the upper bits of a NaN's payload, so it has to be canonical before.
+    const VF nan = hn::Set(DF(), std::bit_cast<float>(numeric::kNanF32));
+    const VF clean = hn::IfThenElse(hn::IsNaN(v), nan, v);
+    hn::StoreU(hn::BitCast(DB(), hn::DemoteTo(D16(), clean)), DB(),
+               reinterpret_cast<std::uint16_t*>(p));
+  }
+};
+#else
+using F16Lanes = NarrowLanes<numeric::F16, std::uint16_t>;
+#endif
+
+void ReduceNarrow(const ReduceArguments& a) {
+  switch (a.type) {
+    case PENSTOCK_F16:
+      return FoldAny<F16Lanes>(a);
+    case PENSTOCK_BF16:
+      return FoldAny<NarrowLanes<numeric::Bf16, std::uint16_t>>(a);
+    case PENSTOCK_F8E4M3:
+      return FoldAny<NarrowLanes<numeric::F8e4m3, std::uint8_t>>(a);
+    case PENSTOCK_F8E5M2:
+      return FoldAny<NarrowLanes<numeric::F8e5m2, std::uint8_t>>(a);
+    default:
+      PENSTOCK_CHECK(false, "type {} was not checked", a.type);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock {
+HWY_EXPORT(ReduceNarrow);
+void simd_reduce_narrow(const ReduceArguments& a) { HWY_DYNAMIC_DISPATCH(ReduceNarrow)(a); }
+}  // namespace penstock
+#endif
