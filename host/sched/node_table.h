@@ -111,15 +111,19 @@ class NodeTable {
 
  private:
   NodeTable() = default;
+  // The engine itself, or a host engine in its place.
+  Status choose_engine(std::shared_ptr<Engine> engine);
   Status make_queue();
-  Status adopt(penstock_node_table* header);
   Status run(penstock_descriptor descriptor);
   Status refused(const penstock_completion& completion) const;
-  Status change_usage(std::uint32_t row, const Task& task, std::uint32_t gpu_mask, int sign);
   Result<penstock_address> stage(std::uint64_t offset, const void* data, std::uint64_t bytes);
   Status reserve_staging(std::uint64_t bytes);
+  Status check_new(std::span<const NodeSpec> nodes) const;
+  Status check_row(std::uint32_t row) const;
   void append_node(const NodeSpec& node, std::uint32_t row,
                    std::vector<penstock_update>* out) const;
+  Status change_usage(std::uint32_t row, const penstock_task& task, std::uint32_t gpu_mask,
+                      int sign);
 
   struct FreeDeleter {
     void operator()(void* memory) const;

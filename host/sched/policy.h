@@ -39,9 +39,8 @@ std::vector<std::string> filter_names();
 std::vector<std::string> score_names();
 
 struct CompileOptions {
-  std::uint32_t best = 1;         // how many of the best rows come back: 1..PENSTOCK_MAX_BEST
-  std::uint64_t seed = 0;         // of hashes
-  bool requests_nothing = false;  // the variant for tasks that request neither cpu nor memory
+  std::uint32_t best = 1;  // how many of the best rows come back: 1..PENSTOCK_MAX_BEST
+  std::uint64_t seed = 0;  // of hashes
 };
 
 struct Program {

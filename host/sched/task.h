@@ -26,8 +26,6 @@ struct Task {
   Task() { record.row = -1; }
   std::string name;
   penstock_task record{};
-  // kube-scheduler skips BalancedAllocation for a pod that requests neither cpu nor memory.
-  bool requests_nothing = false;
   std::vector<std::string> unsupported;  // terms that are not evaluated, a sentence each
 };
 

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "penstock/sched/plot.h"
+#include "penstock/sched/replay.h"
+
+namespace penstock {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double three_decimals(double value) { return std::round(value * 1000) / 1000; }
+
+struct Mean {
+  std::string policy;
+  std::size_t seeds = 0;
+  double sum = 0;
+  double min = 0;
+  double max = 0;
+  double mean() const { return sum / static_cast<double>(seeds); }
+};
+
+// By policy, in the order of the results.
+std::vector<Mean> means_of(const std::vector<ReplayResult>& results) {
+  std::vector<Mean> means;
+  for (const ReplayResult& result : results) {
+    const double value = result.gpu_alloc_pct;
+    auto mean = std::find_if(means.begin(), means.end(),
+                             [&](const Mean& known) { return known.policy == result.policy; });
+    if (mean == means.end()) mean = means.insert(mean, {result.policy, 0, 0, value, value});
+    ++mean->seeds;
+    mean->sum += value;
+    mean->min = std::min(mean->min, value);
+    mean->max = std::max(mean->max, value);
+  }
+  return means;
+}
+
+Json json_of(const ReplayResult& result) {
+  Json curve = Json::array();
+  for (const CurvePoint& point : result.curve) {
+    curve.push_back({three_decimals(point.arrived_pct), three_decimals(point.gpu_alloc_pct)});
+  }
+  Json out = {
+      {"policy", result.policy},
+      {"engine", result.engine},
+      {"seed", result.seed},
+      {"inflate", result.inflate},
+      {"nodes", result.nodes},
+      {"gpus", result.gpus},
+      {"arrived", result.arrived},
+      {"placed", result.placed},
+      {"dropped", result.dropped},
+      {"arrived_pct", three_decimals(result.arrived_pct)},
+      {"gpu_alloc_pct", three_decimals(result.gpu_alloc_pct)},
+      {"seconds", result.seconds},
+      {"decisions_per_second", std::round(result.decisions_per_second)},
+      {"curve", std::move(curve)},
+  };
+  if (!result.warnings.empty()) out["warnings"] = result.warnings;
+  return out;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string replay_text(const std::vector<ReplayResult>& results) {
+  std::string out = fmt::format("{:<15} {:<8} {:>5} {:>8} {:>8} {:>8} {:>10} {:>12} {:>12}\n",
+                                "policy", "engine", "seed", "arrived", "placed", "dropped",
+                                "arrived %", "GPU alloc %", "decisions/s");
+  for (const ReplayResult& result : results) {
+    fmt::format_to(std::back_inserter(out),
+                   "{:<15} {:<8} {:>5} {:>8} {:>8} {:>8} {:>10.3f} {:>12.3f} {:>12.0f}\n",
+                   result.policy, result.engine, result.seed, result.arrived, result.placed,
+                   result.dropped, result.arrived_pct, result.gpu_alloc_pct,
+                   result.decisions_per_second);
+  }
+  const std::vector<Mean> means = means_of(results);
+  if (means.size() != results.size()) {
+    fmt::format_to(std::back_inserter(out), "\n{:<15} {:>5} {:>12} {:>9} {:>9}\n", "policy",
+                   "seeds", "GPU alloc %", "min", "max");
+    for (const Mean& mean : means) {
+      fmt::format_to(std::back_inserter(out), "{:<15} {:>5} {:>12.3f} {:>9.3f} {:>9.3f}\n",
+                     mean.policy, mean.seeds, mean.mean(), mean.min, mean.max);
+    }
+  }
+  for (const ReplayResult& result : results) {
+    for (const std::string& warning : result.warnings) out += "warning: " + warning + "\n";
+  }
+  return out;
+}
+
+std::string replay_csv(const std::vector<ReplayResult>& results) {
+  std::string out = "policy,seed,arrived_pct,gpu_alloc_pct\n";
+  for (const ReplayResult& result : results) {
+    for (const CurvePoint& point : result.curve) {
+      fmt::format_to(std::back_inserter(out), "{},{},{:.3f},{:.3f}\n", result.policy, result.seed,
+                     point.arrived_pct, point.gpu_alloc_pct);
+    }
+  }
+  return out;
+}
+
+std::string replay_json(const std::vector<ReplayResult>& results) {
+  if (results.size() == 1) return dump(json_of(results[0]));
+  Json list = Json::array(), means = Json::array();
+  for (const ReplayResult& result : results) list.push_back(json_of(result));
+  for (const Mean& mean : means_of(results)) {
+    means.push_back({{"policy", mean.policy},
+                     {"seeds", mean.seeds},
+                     {"mean", three_decimals(mean.mean())},
+                     {"min", three_decimals(mean.min)},
+                     {"max", three_decimals(mean.max)}});
+  }
+  return dump({{"results", std::move(list)}, {"means", std::move(means)}});
+}
+
+std::string replay_svg(const std::vector<ReplayResult>& results) {
+  Plot plot;
+  plot.title = "GPU allocation while a trace arrives";
+  plot.x_label = "GPU demand that arrived (% of the cluster's GPUs)";
+  plot.y_label = "GPUs allocated (%)";
+  plot.x_max = 100;
+  plot.y_max = 100;
+  plot.diagonal = true;
+  plot.diagonal_label = "everything placed";
+  for (const ReplayResult& result : results) {
+    PlotLine& line = plot.lines.emplace_back();
+    line.group = result.policy;
+    for (const CurvePoint& point : result.curve) {
+      line.points.emplace_back(point.arrived_pct, point.gpu_alloc_pct);
+    }
+    plot.x_max = std::max(plot.x_max, result.arrived_pct);
+  }
+  std::vector<Mean> means = means_of(results);
+  std::stable_sort(means.begin(), means.end(),
+                   [](const Mean& a, const Mean& b) { return a.mean() > b.mean(); });
+  for (const Mean& mean : means) {
+    std::string words = fmt::format("{} {:.2f} %", mean.policy, mean.mean());
+    if (mean.seeds > 1) words += fmt::format(" (mean of {} seeds)", mean.seeds);
+    plot.legend.emplace_back(mean.policy, std::move(words));
+  }
+  return plot_svg(plot);
+}
+
+}  // namespace penstock
