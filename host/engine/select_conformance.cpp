@@ -1,0 +1,374 @@
+#include "penstock/engine/select_conformance.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/base/status.h"
+#include "penstock/descriptor/descriptor.h"
+
+namespace penstock {
+namespace {
+
+// How large a case's quantities are: a handful (many equal scores), millicores and bytes, or up to
+// the bound.
+enum class Scale { small, usual, large };
+
+std::int64_t quantity(SeededRandom& random, Scale scale) {
+  if (random.one_in(9)) return 0;
+  switch (scale) {
+    case Scale::small:
+      return random.between(0, 12);
+    case Scale::usual:
+      return random.one_in(2) ? random.between(0, 128) * 500
+                              : random.between(0, std::int64_t{1} << 38);
+    case Scale::large:
+      break;
+  }
+  return random.one_in(8) ? PENSTOCK_MAX_QUANTITY : random.between(0, PENSTOCK_MAX_QUANTITY);
+}
+
+std::int64_t damaged_cell(SeededRandom& random) {
+  constexpr std::int64_t kExtremes[] = {INT64_MIN, INT64_MAX, -1, PENSTOCK_MAX_QUANTITY + 1, 1001};
+  return random.one_in(2) ? kExtremes[random.below(std::size(kExtremes))]
+                          : static_cast<std::int64_t>(random.next());
+}
+
+void fill_columns(SeededRandom& random, Scale scale, HostTable* table) {
+  const TableView view = table->view();
+  const penstock_node_table& header = *table->header();
+  for (std::uint32_t r = 0; r < header.n_resources; r++) {
+    const bool unused = random.one_in(3);
+    for (std::uint32_t row = 0; row < header.capacity; row++) {
+      const std::int64_t allocatable = quantity(random, scale);
+      view.column(view.allocatable, r)[row] = allocatable;
+      if (unused) continue;
+      // Mostly what fits, and now and then more than there is.
+      const std::int64_t most = random.one_in(16) ? PENSTOCK_MAX_QUANTITY : allocatable;
+      view.column(view.requested, r)[row] = random.between(0, most);
+      view.column(view.scored, r)[row] = random.between(0, most);
+    }
+  }
+  for (std::uint32_t row = 0; row < header.capacity; row++) {
+    const std::uint64_t gpus = random.below(header.n_gpus + 1);
+    const bool idle = random.one_in(3);
+    for (std::uint32_t s = 0; s < gpus; s++)
+      view.column(view.gpu, s)[row] = idle || random.one_in(3) ? 1000 : random.between(0, 20) * 50;
+    if (idle && random.one_in(2))
+      view.column(view.allocatable, 0)[row] = static_cast<std::int64_t>(gpus) * 1000;
+  }
+  const std::int64_t most = random.one_in(2) ? 3 : PENSTOCK_MAX_FREE_VALUE;
+  const std::int64_t least = random.one_in(2) ? 0 : -most;
+  for (std::uint32_t c = 0; c < header.n_free; c++)
+    for (std::uint32_t row = 0; row < header.capacity; row++)
+      view.column(view.free, c)[row] = random.between(least, most);
+}
+
+void fill_bits(SeededRandom& random, HostTable* table) {
+  const TableView view = table->view();
+  const penstock_node_table& header = *table->header();
+  for (std::uint32_t b = 0; b < header.n_bits; b++) {
+    const std::uint64_t density = b == PENSTOCK_BIT_NODE && !random.one_in(6) ? 0 : random.below(4);
+    for (std::uint32_t w = 0; w < header.capacity / 64; w++) {
+      const std::uint64_t word = random.next();
+      const std::uint64_t words[] = {~std::uint64_t{0}, word, word & random.next(), 0};
+      view.bit_column(b)[w] = words[density];
+    }
+  }
+}
+
+void damage(SeededRandom& random, HostTable* table) {
+  const TableView view = table->view();
+  const penstock_node_table& header = *table->header();
+  const std::uint32_t counts[] = {header.n_resources, header.n_resources, header.n_resources,
+                                  header.n_gpus, header.n_free};
+  std::int64_t* const bases[] = {view.allocatable, view.requested, view.scored, view.gpu,
+                                 view.free};
+  const std::uint64_t n = 1 + random.below(header.capacity / 8);
+  for (std::uint64_t i = 0; i < n; i++) {
+    const std::uint64_t kind = random.below(std::size(bases));
+    if (counts[kind] == 0) continue;
+    const auto column = static_cast<std::uint32_t>(random.below(counts[kind]));
+    view.column(bases[kind], column)[random.below(header.capacity)] = damaged_cell(random);
+  }
+}
+
+HostTable make_table(SeededRandom& random, Scale scale, const SelectRules& rules) {
+  // Few rows and boundaries of words and blocks matter more than sizes between them.
+  constexpr std::uint32_t kRows[] = {0, 1, 2, 63, 64, 65, 127, 511, 512, 513, 576};
+  auto rows = static_cast<std::uint32_t>(random.below(rules.max_rows + 1));
+  if (random.one_in(2)) rows = std::min(kRows[random.below(std::size(kRows))], rules.max_rows);
+  const auto spare = static_cast<std::uint32_t>(random.below(3) * 64);
+  HostTable table(rows, std::max(rows + spare, 1u), static_cast<std::uint32_t>(1 + random.below(6)),
+                  static_cast<std::uint32_t>(random.below(9)),
+                  static_cast<std::uint32_t>(2 + random.below(10)),
+                  static_cast<std::uint32_t>(random.below(9)));
+  fill_columns(random, scale, &table);
+  fill_bits(random, &table);
+  if (rules.damaged && random.one_in(5)) damage(random, &table);
+  return table;
+}
+
+// Fills the list of an operation; false when the table has no column for it.
+bool fill_list(SeededRandom& random, const penstock_node_table& header, Scale scale,
+               penstock_column_op* op) {
+  const bool free_columns =
+      op->op == PENSTOCK_SCORE_FEATURES || op->op == PENSTOCK_SCORE_GPU_CLUSTERING;
+  const bool machine = op->op == PENSTOCK_SCORE_BEST_FIT || op->op == PENSTOCK_SCORE_DOT_PRODUCT;
+  const bool weighted =
+      op->op == PENSTOCK_SCORE_LEAST_ALLOCATED || op->op == PENSTOCK_SCORE_MOST_ALLOCATED;
+  const std::uint32_t columns = free_columns ? header.n_free : header.n_resources;
+  if (columns == 0) return false;
+  op->n = static_cast<std::uint8_t>(1 + random.below(5));
+  if (op->op == PENSTOCK_SCORE_GPU_PACKING) op->n = 1;
+  if (!machine && op->op != PENSTOCK_SCORE_GPU_PACKING && random.one_in(12)) op->n = 0;
+  for (std::uint32_t i = 0; i < op->n; i++) {
+    op->column[i] = static_cast<std::uint16_t>(random.below(columns));
+    if (weighted)
+      op->list_weight[i] = static_cast<std::uint16_t>(random.one_in(2) ? 1 : 1 + random.below(100));
+    if (machine) op->scale[i] = 1 + quantity(random, scale) / 2;
+  }
+  if (op->op == PENSTOCK_SCORE_GPU_CLUSTERING)
+    op->scale[0] = random.one_in(4) ? 1 + quantity(random, scale) / 2 : 8000;
+  if ((weighted || op->op == PENSTOCK_SCORE_BALANCED) && random.one_in(2))
+    op->skip_unasked = static_cast<std::uint32_t>(random.next()) & ((1u << op->n) - 1);
+  return true;
+}
+
+penstock_column_op make_op(SeededRandom& random, const penstock_node_table& header, Scale scale,
+                           const SelectRules& rules, bool score) {
+  const std::uint64_t filters[] = {PENSTOCK_FILTER_BITS, PENSTOCK_FILTER_FIT, PENSTOCK_FILTER_GPU,
+                                   PENSTOCK_FILTER_ROW};
+  penstock_column_op op = {};
+  op.op = static_cast<std::uint8_t>(score ? PENSTOCK_SCORE_LEAST_ALLOCATED + random.below(9)
+                                          : filters[random.below(4)]);
+  if (((rules.opcodes >> op.op) & 1) == 0) return {};
+  if (op.op == PENSTOCK_FILTER_BITS || op.op == PENSTOCK_SCORE_BITS) {
+    op.group = static_cast<std::uint8_t>(random.below(3));
+  } else if (op.op != PENSTOCK_FILTER_GPU && op.op != PENSTOCK_FILTER_ROW &&
+             !fill_list(random, header, scale, &op)) {
+    return {};
+  }
+  if (score) {
+    const std::int64_t most = random.one_in(4) ? PENSTOCK_MAX_WEIGHT : 3;
+    op.weight = static_cast<std::int32_t>(random.one_in(2) ? 1 : random.between(-most, most));
+    op.normalise = static_cast<std::uint8_t>(
+        random.one_in(2) ? 0 : random.below(PENSTOCK_NORMALISE_SPREAD + 1));
+    if (((rules.normalisations >> op.normalise) & 1) == 0) return {};
+  }
+  return op;
+}
+
+penstock_program make_program(SeededRandom& random, const penstock_node_table& header, Scale scale,
+                              const SelectRules& rules) {
+  penstock_program program = {};
+  program.magic = PENSTOCK_PROGRAM_MAGIC;
+  program.version = PENSTOCK_PROGRAM_VERSION;
+  program.tie = static_cast<std::uint8_t>(random.below(PENSTOCK_TIE_HASH + 1));
+  program.gpu_pick = static_cast<std::uint8_t>(random.below(PENSTOCK_GPU_HASH + 1));
+  program.best = static_cast<std::uint8_t>(1 + random.below(PENSTOCK_MAX_BEST));
+  program.seed = random.next();
+  const std::uint64_t filters = random.below(4);
+  const std::uint64_t scores = random.below(5);
+  for (std::uint64_t i = 0; i < filters + scores; i++) {
+    const penstock_column_op op = make_op(random, header, scale, rules, i >= filters);
+    if (op.op == 0) continue;
+    program.ops[program.n_ops++] = op;
+    // Weights that could overflow are refused; the operation is left out then.
+    std::uint64_t detail = 0;
+    if (penstock_program_check(&program, &header, &detail) != PENSTOCK_OK)
+      program.ops[--program.n_ops] = {};
+  }
+  return program;
+}
+
+penstock_task make_task(SeededRandom& random, const penstock_node_table& header, Scale scale) {
+  penstock_task task = {};
+  for (std::uint32_t r = 0; r < header.n_resources; r++) {
+    if (random.one_in(3)) continue;
+    task.request[r] = quantity(random, scale) / (random.one_in(2) ? 1 : 16);
+    task.scored_request[r] = random.one_in(2) ? task.request[r] : quantity(random, scale);
+  }
+  if (random.one_in(2)) {
+    task.gpu_count = static_cast<std::uint32_t>(1 + random.below(random.one_in(2) ? 1 : 8));
+    task.gpu_milli =
+        static_cast<std::uint32_t>(random.one_in(2) ? 1000 : 50 * (1 + random.below(20)));
+  }
+  task.row = random.one_in(8) ? random.between(0, header.capacity) : -1;
+  task.tie = random.one_in(2) ? random.below(1000) : random.next();
+  task.klass = static_cast<std::uint32_t>(random.below(random.one_in(4) ? 16 : 4));
+  task.n_terms = static_cast<std::uint32_t>(random.below(6));
+  for (std::uint32_t i = 0; i < task.n_terms; i++)
+    task.terms[i] = {static_cast<std::uint16_t>(random.below(header.n_bits)),
+                     static_cast<std::uint8_t>(random.below(3)),
+                     static_cast<std::uint8_t>(random.below(2)),
+                     static_cast<std::int32_t>(random.between(-3, 100))};
+  for (std::int64_t& feature : task.feature) feature = random.between(-256, 256);
+  for (std::uint16_t& column : task.set_bits)
+    if (header.n_bits > PENSTOCK_BIT_FIRST_FREE && random.one_in(4))
+      column = static_cast<std::uint16_t>(PENSTOCK_BIT_FIRST_FREE +
+                                          random.below(header.n_bits - PENSTOCK_BIT_FIRST_FREE));
+  for (std::uint16_t& column : task.count)
+    if (random.one_in(3)) column = static_cast<std::uint16_t>(random.below(header.n_free + 1));
+  return task;
+}
+
+// Where a byte of the table lies, in words.
+std::string place(const penstock_node_table& header, std::uint64_t offset) {
+  if (offset < header.header_bytes) return fmt::format("header byte {}", offset);
+  const struct {
+    const char* name;
+    std::uint64_t begin;
+  } parts[] = {{"free", header.free},     {"bits", header.bits},           {"gpu", header.gpu},
+               {"scored", header.scored}, {"requested", header.requested}, {"allocatable", 0}};
+  for (const auto& part : parts) {
+    if (offset < part.begin) continue;
+    const std::uint64_t begin = part.begin == 0 ? header.allocatable : part.begin;
+    if (part.begin == header.bits) {
+      const std::uint64_t stride = header.capacity / 8;
+      return fmt::format("bits[{}] of the rows from {}", (offset - begin) / stride,
+                         (offset - begin) % stride * 8);
+    }
+    const std::uint64_t cell = (offset - begin) / 8;
+    return fmt::format("{}[{}][{}]", part.name, cell / header.capacity, cell % header.capacity);
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::uint64_t SeededRandom::next() {
+  std::uint64_t z = (state_ += UINT64_C(0x9e3779b97f4a7c15));
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+std::int64_t SeededRandom::between(std::int64_t low, std::int64_t high) {
+  const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
+  const std::uint64_t offset = span == 0 ? next() : below(span);
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + offset);
+}
+
+HostTable::HostTable(std::uint32_t rows, std::uint32_t capacity, std::uint32_t n_resources,
+                     std::uint32_t n_gpus, std::uint32_t n_bits, std::uint32_t n_free) {
+  penstock_node_table header;
+  const std::uint64_t bytes =
+      penstock_node_table_init(&header, capacity, n_resources, n_gpus, n_bits, n_free);
+  PENSTOCK_CHECK(bytes != 0 && rows <= capacity, "no such geometry");
+  header.rows = rows;
+  lines_.resize(bytes / sizeof(Line));
+  std::memcpy(lines_.data(), &header, sizeof header);
+}
+
+void HostTable::set_bit(std::uint32_t column, std::uint32_t row, bool value) {
+  std::uint64_t& word = view().bit_column(column)[row / 64];
+  const std::uint64_t mask = std::uint64_t{1} << (row % 64);
+  word = value ? word | mask : word & ~mask;
+}
+
+bool HostTable::bit(std::uint32_t column, std::uint32_t row) const {
+  std::uint64_t word = 0;
+  std::memcpy(&word,
+              reinterpret_cast<const unsigned char*>(lines_.data()) + header()->bits +
+                  std::uint64_t{column} * (header()->capacity / 8) + row / 64 * 8,
+              sizeof word);
+  return ((word >> (row % 64)) & 1) != 0;
+}
+
+SelectCase make_select_case(std::uint64_t seed, const SelectRules& rules) {
+  SeededRandom random(seed);
+  const auto scale = static_cast<Scale>(random.below(3));
+  SelectCase made = {make_table(random, scale, rules), {}, {}, random.one_in(2)};
+  made.program = make_program(random, *made.table.header(), scale, rules);
+  const std::uint64_t tasks = 1 + random.below(rules.max_tasks);
+  for (std::uint64_t i = 0; i < tasks; i++)
+    made.tasks.push_back(make_task(random, *made.table.header(), scale));
+  return made;
+}
+
+std::vector<penstock_update> make_updates(std::uint64_t seed, const penstock_node_table& header) {
+  SeededRandom random(seed);
+  const std::uint32_t columns[] = {1,
+                                   header.n_resources,
+                                   header.n_resources,
+                                   header.n_resources,
+                                   header.n_gpus,
+                                   header.n_bits,
+                                   header.n_free};
+  std::vector<penstock_update> updates(random.below(40));
+  for (penstock_update& update : updates) {
+    do {
+      update.field = static_cast<std::uint16_t>(random.below(std::size(columns)));
+    } while (columns[update.field] == 0);
+    update.column = static_cast<std::uint32_t>(random.below(columns[update.field]));
+    // A few rows, so that a list comes back to a cell.
+    update.row = static_cast<std::uint32_t>(random.below(std::min(header.capacity, 4u)));
+    update.value = random.between(0, 1000);
+    if (update.field == PENSTOCK_UPDATE_ROWS) {
+      update.row = 0;
+      update.value = random.between(0, header.capacity);
+    } else if (update.field == PENSTOCK_UPDATE_BIT) {
+      update.value = random.between(0, 1);
+    } else if (random.one_in(2)) {
+      update.mode = PENSTOCK_UPDATE_ADD;
+      // Sums that leave a GPU's bounds are likely, others go up more than down.
+      update.value = random.between(update.field == PENSTOCK_UPDATE_GPU ? -60 : -30, 500);
+      if (update.field == PENSTOCK_UPDATE_GPU) update.value /= 10;
+    }
+  }
+  if (!updates.empty() && random.one_in(3)) {
+    penstock_update& wrong = updates[random.below(updates.size())];
+    const std::uint64_t what = random.below(5);
+    if (what == 0) wrong.field = PENSTOCK_UPDATE_FREE + 1;
+    if (what == 1) wrong.mode = PENSTOCK_UPDATE_ADD + 1;
+    if (what == 2) wrong.row = header.capacity;
+    if (what == 3) wrong.column = PENSTOCK_MAX_BIT_COLUMNS;
+    if (what == 4) wrong.value = wrong.mode == PENSTOCK_UPDATE_ADD ? INT64_MAX : INT64_MIN;
+  }
+  return updates;
+}
+
+std::string difference(const penstock_result& expected, const penstock_result& actual) {
+  if (std::memcmp(&expected, &actual, sizeof expected) == 0) return {};
+  const struct {
+    const char* name;
+    std::int64_t expected;
+    std::int64_t actual;
+  } fields[] = {{"status", expected.status, actual.status},
+                {"feasible", expected.feasible, actual.feasible},
+                {"n_best", expected.n_best, actual.n_best},
+                {"row", expected.row, actual.row},
+                {"score", expected.score, actual.score},
+                {"gpu_mask", expected.gpu_mask, actual.gpu_mask},
+                {"reserved", expected.reserved, actual.reserved}};
+  for (const auto& field : fields)
+    if (field.expected != field.actual)
+      return fmt::format("{}: expected {}, got {}", field.name, field.expected, field.actual);
+  for (std::uint32_t i = 0; i < PENSTOCK_MAX_BEST; i++)
+    if (std::memcmp(&expected.best[i], &actual.best[i], sizeof expected.best[i]) != 0)
+      return fmt::format("best[{}]: expected row {} with {}, got row {} with {}", i,
+                         expected.best[i].row, expected.best[i].score, actual.best[i].row,
+                         actual.best[i].score);
+  return "unnamed bytes differ";
+}
+
+std::string difference(const HostTable& expected, const HostTable& actual) {
+  if (expected.bytes() != actual.bytes())
+    return fmt::format("{} bytes, expected {}", actual.bytes(), expected.bytes());
+  const auto* e = reinterpret_cast<const unsigned char*>(expected.header());
+  const auto* a = reinterpret_cast<const unsigned char*>(actual.header());
+  for (std::uint64_t offset = 0; offset < expected.bytes(); offset += 8) {
+    std::int64_t expected_word = 0;
+    std::int64_t actual_word = 0;
+    std::memcpy(&expected_word, e + offset, 8);
+    std::memcpy(&actual_word, a + offset, 8);
+    if (expected_word != actual_word)
+      return fmt::format("{}: expected {}, got {}", place(*expected.header(), offset),
+                         expected_word, actual_word);
+  }
+  return {};
+}
+
+}  // namespace penstock

@@ -1,0 +1,170 @@
+// The vector kernels against the definition, on every instruction set that this processor has.
+#include "penstock/engine/simd_select.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cstring>
+
+#include "penstock/descriptor/descriptor.h"
+#include "penstock/engine/scalar_select.h"
+#include "penstock/engine/select_conformance.h"
+#include "penstock/engine/simd_select_blocks.h"
+
+namespace penstock {
+namespace {
+
+class SimdSelect : public testing::Test {
+ protected:
+  ~SimdSelect() override { use_targets(0); }
+
+  // 0: all there are.
+  static void use_targets(std::int64_t targets) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+
+  // Places the case's tasks one after another on both; false after the first difference.
+  static bool same(std::uint64_t seed, const SelectCase& made) {
+    HostTable expected = made.table;
+    HostTable actual = made.table;
+    for (std::size_t i = 0; i < made.tasks.size(); i++) {
+      penstock_result defined;
+      penstock_result result;
+      std::memset(&defined, 0x55, sizeof defined);
+      std::memset(&result, 0xaa, sizeof result);
+      scalar_select(expected.view(), made.program, made.tasks[i], made.commit, &defined);
+      simd_select(actual.view(), made.program, made.tasks[i], made.commit, &result);
+      const std::string result_difference = difference(defined, result);
+      EXPECT_EQ(result_difference, "") << "seed " << seed << ", task " << i;
+      if (!result_difference.empty()) return false;
+      placed_ += result.status == PENSTOCK_OK;
+      refused_ += result.status == PENSTOCK_OUT_OF_RANGE;
+    }
+    const std::string table_difference = difference(expected, actual);
+    EXPECT_EQ(table_difference, "") << "seed " << seed;
+    return table_difference.empty();
+  }
+
+  static std::uint64_t placed_;
+  static std::uint64_t refused_;
+};
+std::uint64_t SimdSelect::placed_ = 0;
+std::uint64_t SimdSelect::refused_ = 0;
+
+TEST_F(SimdSelect, RandomCasesGiveTheBitsOfTheDefinition) {
+  const std::int64_t all = hwy::SupportedTargets();
+  placed_ = refused_ = 0;
+  std::uint64_t cases = 0;
+  for (std::int64_t targets = all; targets != 0; targets &= targets - 1) {
+    use_targets(targets & -targets);
+    for (std::uint64_t seed = 0; seed < 2000; seed++, cases++) {
+      const SelectCase made = make_select_case(seed);
+      ASSERT_TRUE(same(seed, made)) << hwy::TargetName(targets & -targets);
+    }
+  }
+  // A comparison of refusals would prove little.
+  EXPECT_GT(placed_, cases);
+  EXPECT_GT(refused_, 20u);
+}
+
+TEST_F(SimdSelect, LongSequencesOfCommits) {
+  SelectRules rules;
+  rules.damaged = false;
+  rules.max_tasks = 200;
+  for (std::uint64_t seed = 100000; seed < 100060; seed++) {
+    SelectCase made = make_select_case(seed, rules);
+    made.commit = true;
+    ASSERT_TRUE(same(seed, made));
+  }
+}
+
+TEST_F(SimdSelect, EachScoreAlone) {
+  for (std::uint32_t op = PENSTOCK_SCORE_LEAST_ALLOCATED; op <= PENSTOCK_SCORE_GPU_CLUSTERING;
+       op++) {
+    SelectRules rules;
+    rules.opcodes = std::uint64_t{1} << op;
+    for (std::uint64_t seed = 0; seed < 300; seed++) {
+      const SelectCase made = make_select_case((std::uint64_t{op} << 32) + seed, rules);
+      ASSERT_TRUE(same(seed, made)) << penstock_column_opcode_name(op);
+    }
+  }
+}
+
+// 100 * x / y around every multiple, where a quotient that was rounded up would show.
+TEST_F(SimdSelect, QuotientsAreExactToTheEndOfTheirRange) {
+  constexpr std::int64_t kEnd = (std::int64_t{1} << 46) - 1;
+  HostTable table(kBlockRows, kBlockRows, 1, 0, 2, 0);
+  const TableView view = table.view();
+  penstock_column_op op = {};
+  op.op = PENSTOCK_SCORE_LEAST_ALLOCATED;
+  op.n = 1;
+  op.list_weight[0] = 1;
+  const penstock_task task = {};
+  SeededRandom random(46);
+  for (int round = 0; round < 200; round++) {
+    std::int64_t expected[kBlockRows];
+    for (std::uint32_t row = 0; row < kBlockRows; row++) {
+      const std::int64_t allocatable =
+          random.one_in(2) ? kEnd - random.between(0, 1000) : random.between(1, kEnd);
+      const std::int64_t percent = random.between(0, 100);
+      // The smallest `left` that gives the percent, and the one below.
+      const std::int64_t left =
+          std::max<std::int64_t>((percent * allocatable + 99) / 100 - random.between(0, 1), 0);
+      view.allocatable[row] = allocatable;
+      view.scored[row] = allocatable - left;
+      expected[row] = left * 100 / allocatable;
+    }
+    std::int64_t scores[kBlockRows];
+    ASSERT_TRUE(block_kernels().score(view, op, task, {0, kBlockWords}, scores));
+    for (std::uint32_t row = 0; row < kBlockRows; row++)
+      ASSERT_EQ(scores[row], expected[row]) << view.allocatable[row] << " " << view.scored[row];
+  }
+}
+
+TEST_F(SimdSelect, ABlockWithLargerCellsIsLeftToTheDefinition) {
+  HostTable table(64, 64, 1, 0, 2, 1);
+  const TableView view = table.view();
+  penstock_column_op op = {};
+  op.op = PENSTOCK_SCORE_LEAST_ALLOCATED;
+  op.n = 1;
+  op.list_weight[0] = 1;
+  const penstock_task task = {};
+  std::int64_t scores[kBlockRows];
+  for (const std::int64_t cell : {std::int64_t{1} << 46, std::int64_t{-1}, INT64_MIN}) {
+    view.allocatable[63] = cell;
+    EXPECT_FALSE(block_kernels().score(view, op, task, {0, 1}, scores)) << cell;
+  }
+  view.allocatable[63] = (std::int64_t{1} << 46) - 1;
+  EXPECT_TRUE(block_kernels().score(view, op, task, {0, 1}, scores));
+
+  op = {};
+  op.op = PENSTOCK_SCORE_FEATURES;
+  op.n = 1;
+  for (const std::int64_t cell : {PENSTOCK_MAX_FREE_VALUE + 1, -PENSTOCK_MAX_FREE_VALUE - 1}) {
+    view.free[5] = cell;
+    EXPECT_FALSE(block_kernels().score(view, op, task, {0, 1}, scores)) << cell;
+  }
+  view.free[5] = -PENSTOCK_MAX_FREE_VALUE;
+  EXPECT_TRUE(block_kernels().score(view, op, task, {0, 1}, scores));
+}
+
+TEST_F(SimdSelect, RowsOutOfTheTableAreNeverChosen) {
+  HostTable table(70, 128, 1, 0, 2, 0);
+  for (std::uint32_t row = 0; row < 128; row++) table.set_bit(PENSTOCK_BIT_NODE, row);
+  penstock_program program = {};
+  program.best = 8;
+  penstock_task task = {};
+  task.row = -1;
+  penstock_result result;
+  simd_select(table.view(), program, task, false, &result);
+  EXPECT_EQ(result.feasible, 70u);
+  program.tie = PENSTOCK_TIE_ROTATING;
+  task.tie = 67;
+  simd_select(table.view(), program, task, false, &result);
+  const std::int32_t rows[] = {67, 68, 69, 0, 1, 2, 3, 4};
+  for (int i = 0; i < 8; i++) EXPECT_EQ(result.best[i].row, rows[i]);
+}
+
+}  // namespace
+}  // namespace penstock
