@@ -130,7 +130,7 @@ Mark find_mark(Pool& pool) {
   return Mark::none;
 }
 
-std::vector<std::string> list_pool_specs(Platform&) {
+std::vector<std::string> list_pool_specs(bool all) {
   const std::string prefix = temporary_prefix();
   const std::filesystem::path folder = std::filesystem::path(prefix).parent_path();
   std::set<std::string> specs;
@@ -138,7 +138,7 @@ std::vector<std::string> list_pool_specs(Platform&) {
   for (auto it = std::filesystem::directory_iterator(folder, failure);
        !failure && it != std::filesystem::directory_iterator(); it.increment(failure)) {
     std::string path = it->path().string();
-    if (path.rfind(prefix, 0) != 0) continue;
+    if ((!all && path.rfind(prefix, 0) != 0) || !it->is_regular_file(failure)) continue;
     // PATH.3 is the fourth memory device of PATH, unless there is no PATH.0 beside it.
     const std::size_t dot = path.rfind('.');
     if (dot != std::string::npos && dot + 1 < path.size() &&
@@ -154,7 +154,7 @@ std::vector<std::string> list_pool_specs(Platform&) {
 std::uint32_t sweep_temporary_pools(Platform& platform) {
   const std::size_t prefix_length = temporary_prefix().size();
   std::uint32_t removed = 0;
-  for (const std::string& spec : list_pool_specs(platform)) {
+  for (const std::string& spec : list_pool_specs()) {
     bool abandoned = false;
     bool force = false;
     {

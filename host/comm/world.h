@@ -48,8 +48,9 @@ class TemporaryPool {
 // many. What it cannot read or remove it leaves alone.
 std::uint32_t sweep_temporary_pools(Platform& platform);
 
-// The user's temporary pools, and whatever else in /dev/shm is named like one, by spec, sorted.
-std::vector<std::string> list_pool_specs(Platform& platform);
+// Specs of whatever in /dev/shm is named like this user's temporary pools, sorted. With `all`, of
+// every file there, pool or not.
+std::vector<std::string> list_pool_specs(bool all = false);
 // Whether the pool carries a mark, and whether the mark's owner still lives.
 enum class Mark { none, dead, alive };
 Mark find_mark(Pool& pool);

@@ -1,0 +1,264 @@
+// penstock info: what this machine and this environment offer, and what in them is wrong.
+#include <sys/statvfs.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "command.h"
+#include "penstock/base/env.h"
+#include "penstock/comm/launch.h"
+#include "penstock/descriptor/descriptor.h"
+#include "penstock/engine/engine.h"
+#include "penstock/memory/pool.h"
+#include "text.h"
+
+namespace penstock::tool {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Names whose bit is set in `mask`.
+std::vector<std::string> names_of(std::uint32_t mask, std::uint32_t count,
+                                  const char* (*name)(std::uint32_t)) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((mask >> i & 1) != 0) names.emplace_back(name(i));
+  }
+  return names;
+}
+
+ordered_json engine_json(const EngineInfo& engine) {
+  ordered_json out = {
+      {"name", engine.name}, {"available", engine.available}, {"reason", engine.reason}};
+  if (!engine.available) return out;
+  const Capabilities& can = engine.capabilities;
+  out["description"] = can.description;
+  out["operations"] = names_of(can.opcodes, PENSTOCK_OP_COUNT, penstock_opcode_name);
+  ordered_json reduce = ordered_json::object();
+  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type) {
+    reduce[penstock_type_name(type)] =
+        names_of(can.redops[type], PENSTOCK_REDOP_COUNT, penstock_redop_name);
+  }
+  out["reduce"] = std::move(reduce);
+  out["max_sources"] = can.max_sources;
+  out["max_destinations"] = can.max_destinations;
+  out["max_bytes"] = can.max_bytes;
+  out["max_rows"] = can.max_rows;
+  out["host_memory"] = can.host_memory;
+  return out;
+}
+
+ordered_json processor_json() {
+  ordered_json out;
+  out["cpus"] = Platform::host().cpu_count();
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
+    if (line.rfind("model name", 0) == 0) out["model"] = value;
+    if (line.rfind("flags", 0) != 0) continue;
+    std::istringstream words(value);
+    out["features"] = ordered_json::array();
+    for (std::string word; words >> word;) {
+      for (const char* wanted : {"clflush", "clflushopt", "clwb", "avx2", "avx512f", "avx512_bf16",
+                                 "avx512_fp16", "movdir64b"}) {
+        if (word == wanted) out["features"].push_back(word);
+      }
+    }
+    break;
+  }
+  return out;
+}
+
+ordered_json memory_json() {
+  ordered_json out = ordered_json::array();
+  struct statvfs info;
+  if (::statvfs("/dev/shm", &info) == 0) {
+    out.push_back({{"path", "/dev/shm"},
+                   {"kind", "shared memory"},
+                   {"bytes", std::uint64_t{info.f_blocks} * info.f_frsize},
+                   {"free", std::uint64_t{info.f_bavail} * info.f_frsize}});
+  }
+  std::error_code failure;
+  for (auto it = std::filesystem::directory_iterator("/sys/bus/dax/devices", failure);
+       !failure && it != std::filesystem::directory_iterator(); it.increment(failure)) {
+    std::uint64_t bytes = 0;
+    std::ifstream(it->path() / "size") >> bytes;
+    out.push_back({{"path", "/dev/" + it->path().filename().string()},
+                   {"kind", "device DAX"},
+                   {"bytes", bytes},
+                   {"free", nullptr}});
+  }
+  return out;
+}
+
+template <typename T>
+void add_problem(std::vector<std::string>& problems, const Result<T>& result) {
+  if (!result.ok()) problems.push_back(result.status().message());
+}
+
+// A sentence for each variable whose value makes no sense.
+std::vector<std::string> environment_problems() {
+  using env::Id;
+  std::vector<std::string> problems;
+  add_problem(problems, env::bytes(Id::pool_bytes, kMinDeviceBytes, std::uint64_t{1} << 55));
+  add_problem(problems, env::number(Id::pool_devices, 1, PENSTOCK_MAX_DEVICES));
+  add_problem(problems, parse_coherence(env::text(Id::coherence)));
+  add_problem(problems, env::number(Id::host_id, 0, 15));
+  add_problem(problems, make_engine(env::text(Id::engine)));
+  add_problem(problems, env::number(Id::timeout_ms, 1, std::uint64_t{1} << 30));
+  add_problem(problems, env::bytes(Id::block_bytes, PENSTOCK_CACHE_LINE, std::uint64_t{1} << 40));
+  const std::string wait = env::text(Id::wait);
+  if (wait != "auto" && wait != "spin" && wait != "yield") {
+    problems.push_back("PENSTOCK_WAIT=" + wait +
+                       " is not a way of waiting: use auto, spin or yield");
+  }
+  const std::string level = env::text(Id::log);
+  bool known = false;
+  for (const char* name : {"trace", "debug", "info", "warn", "error", "off"}) {
+    known = known || level == name;
+  }
+  if (!known) {
+    problems.push_back("PENSTOCK_LOG=" + level +
+                       " is not a level: use trace, debug, info, warn, error or off");
+  }
+  if (env::is_set(Id::comm) && env::text(Id::comm).size() > 31) {
+    problems.push_back("PENSTOCK_COMM=" + env::text(Id::comm) + " is too long: use 1..31 bytes");
+  }
+  if (env::is_set(Id::pool)) {
+    add_problem(problems, Pool::map(Platform::host(), env::text(Id::pool)));
+  }
+  add_problem(problems, detect_launch());
+  return problems;
+}
+
+ordered_json environment_json() {
+  ordered_json out = ordered_json::array();
+  for (const env::Variable& variable : env::variables()) {
+    out.push_back({{"name", variable.name},
+                   {"value", env::text(variable.id)},
+                   {"origin", env::is_set(variable.id) ? "environment" : "default"},
+                   {"meaning", variable.meaning}});
+  }
+  return out;
+}
+
+ordered_json launch_json() {
+  auto launch = detect_launch();
+  if (!launch.ok()) return nullptr;
+  return {{"launcher", launch->launcher},
+          {"rank", launch->rank},
+          {"size", launch->size},
+          {"local_rank", launch->local_rank},
+          {"local_size", launch->local_size},
+          {"job", launch->job}};
+}
+
+std::string join(const ordered_json& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : " ") + name.get<std::string>();
+  return text;
+}
+
+void print_engine(const ordered_json& engine) {
+  std::printf("  %-8s %s: %s\n", engine["name"].get<std::string>().c_str(),
+              engine["available"] ? "available" : "not available",
+              engine["reason"].get<std::string>().c_str());
+  if (!engine["available"]) return;
+  std::printf("           %s\n", engine["description"].get<std::string>().c_str());
+  std::printf("           operations %s\n", join(engine["operations"]).c_str());
+  // Types that can do the same share a line.
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const auto& [type, redops] : engine["reduce"].items()) {
+    const std::string able = redops.empty() ? "-" : join(redops);
+    if (lines.empty() || lines.back().second != able) {
+      lines.emplace_back(type, able);
+    } else {
+      lines.back().first += " " + type;
+    }
+  }
+  for (const auto& [types, redops] : lines) {
+    std::printf("           REDUCE %s: %s\n", types.c_str(), redops.c_str());
+  }
+  std::printf("           at most %u sources, %u destinations, %s an operand, %u rows\n",
+              engine["max_sources"].get<unsigned>(), engine["max_destinations"].get<unsigned>(),
+              readable_bytes(engine["max_bytes"].get<std::uint64_t>()).c_str(),
+              engine["max_rows"].get<unsigned>());
+}
+
+void print_info(const ordered_json& info) {
+  std::printf("penstock %s\n\nprocessor\n  %s, %u CPUs for this process\n  %s\n",
+              info["version"].get<std::string>().c_str(),
+              info["processor"].value("model", "unknown").c_str(),
+              info["processor"]["cpus"].get<unsigned>(),
+              join(info["processor"].value("features", ordered_json::array())).c_str());
+  std::printf("  coherence %s\n\nengines\n", info["coherence"].get<std::string>().c_str());
+  for (const auto& engine : info["engines"]) print_engine(engine);
+  std::printf("\nmemory\n");
+  for (const auto& memory : info["memory"]) {
+    std::printf("  %s (%s): %s", memory["path"].get<std::string>().c_str(),
+                memory["kind"].get<std::string>().c_str(),
+                readable_bytes(memory["bytes"].get<std::uint64_t>()).c_str());
+    if (!memory["free"].is_null()) {
+      std::printf(", free %s", readable_bytes(memory["free"].get<std::uint64_t>()).c_str());
+    }
+    std::printf("\n");
+  }
+  std::printf("\nlauncher\n");
+  if (const auto& launch = info["launch"]; launch.is_null()) {
+    std::printf("  cannot tell, see below\n");
+  } else {
+    std::printf("  %s, rank %u of %u\n", launch["launcher"].get<std::string>().c_str(),
+                launch["rank"].get<unsigned>(), launch["size"].get<unsigned>());
+  }
+  std::printf("\nenvironment\n");
+  for (const auto& variable : info["environment"]) {
+    const std::string value = variable["value"].get<std::string>();
+    std::printf("  %-21s %-12s %-11s %s\n", variable["name"].get<std::string>().c_str(),
+                value.empty() ? "(unset)" : value.c_str(),
+                variable["origin"].get<std::string>().c_str(),
+                variable["meaning"].get<std::string>().c_str());
+  }
+  for (const auto& problem : info["problems"]) {
+    std::printf("\nwrong: %s\n", problem.get<std::string>().c_str());
+  }
+}
+
+int show_info(bool json) {
+  ordered_json info;
+  info["version"] = PENSTOCK_VERSION;
+  info["processor"] = processor_json();
+  info["coherence"] = env::text(env::Id::coherence);
+  info["engines"] = ordered_json::array();
+  for (const EngineInfo& engine : list_engines()) info["engines"].push_back(engine_json(engine));
+  info["memory"] = memory_json();
+  info["launch"] = launch_json();
+  info["environment"] = environment_json();
+  const std::vector<std::string> problems = environment_problems();
+  info["problems"] = problems;
+  if (json) {
+    std::puts(info.dump(2, ' ', false, ordered_json::error_handler_t::replace).c_str());
+  } else {
+    print_info(info);
+  }
+  return problems.empty() ? kExitOk : kExitWrong;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "info", "Show engines, memory and environment; exit status 1 if a variable is wrong");
+  command->footer("Example: penstock info --json");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print it as JSON");
+  command->callback([&context, json] { context.action = [json] { return show_info(*json); }; });
+}
+
+}  // namespace penstock::tool

@@ -1,0 +1,98 @@
+// penstock run: a pool and the ranks of a job on this machine.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "launcher.h"
+#include "options.h"
+#include "penstock/base/env.h"
+#include "penstock/comm/plan.h"
+#include "penstock/comm/world.h"
+
+namespace penstock::tool {
+namespace {
+
+struct RunOptions {
+  LaunchConfig launch;
+  std::uint32_t devices = 0;    // 0: PENSTOCK_POOL_DEVICES
+  std::uint64_t pool_size = 0;  // 0: PENSTOCK_POOL_BYTES
+  std::string pool;
+};
+
+Result<TemporaryPool> make_pool(const RunOptions& options) {
+  std::uint64_t devices = options.devices;
+  if (devices == 0) {
+    PENSTOCK_ASSIGN(devices, env::number(env::Id::pool_devices, 1, PENSTOCK_MAX_DEVICES));
+  }
+  std::uint64_t bytes = options.pool_size;
+  if (bytes == 0) {
+    PENSTOCK_ASSIGN(bytes,
+                    env::bytes(env::Id::pool_bytes, kMinDeviceBytes, std::uint64_t{1} << 55));
+  }
+  return TemporaryPool::make(Platform::host(), "", static_cast<std::uint32_t>(devices), bytes);
+}
+
+int run_ranks(RunOptions& options) {
+  if (options.launch.command.empty()) {
+    return fail_usage("run", "no command given; use `penstock run -n 4 -- COMMAND ARGUMENT...`");
+  }
+  Launcher launcher;
+  Platform& platform = Platform::host();
+  sweep_temporary_pools(platform);
+  std::optional<TemporaryPool> temporary;
+  std::string spec = options.pool.empty() ? env::text(env::Id::pool) : options.pool;
+  if (!spec.empty()) {
+    // Better told once, here, than by every rank.
+    const auto pool = Pool::map(platform, spec);
+    if (!pool.ok()) return fail("run", pool.status());
+  } else {
+    auto made = make_pool(options);
+    if (!made.ok()) return fail("run", made.status());
+    temporary.emplace(std::move(made).value());
+    spec = temporary->pool().spec();
+  }
+  options.launch.environment = {
+      {"PENSTOCK_POOL", spec},
+      {"PENSTOCK_SIZE", std::to_string(options.launch.ranks)},
+      {"PENSTOCK_COMM", fmt::format("run-{}-{:08x}", platform.self().pid,
+                                    static_cast<std::uint32_t>(platform.random()))}};
+  return launcher.run(options.launch);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("run", "Start the ranks of a job on this machine");
+  command->footer(
+      "Usage: penstock run [OPTIONS] -- COMMAND [ARGUMENT...]\n"
+      "Makes a pool for the run and removes it afterwards. The exit status is that of the first\n"
+      "rank that fails (128 + signal), or 124 after --timeout.\n"
+      "Example: penstock run -n 4 --devices 2 -- penstock perf all_reduce -b 1K -e 1M -f 2");
+  command->prefix_command();
+  auto options = std::make_shared<RunOptions>();
+  add_number(*command, "-n,--ranks", options->launch.ranks, 1, kMaxRanks, "Ranks to start");
+  add_number(*command, "--devices", options->devices, 1, PENSTOCK_MAX_DEVICES,
+             "Memory devices of the run's pool")
+      ->default_str("PENSTOCK_POOL_DEVICES");
+  add_size(*command, "--pool-size", options->pool_size, kMinDeviceBytes, std::uint64_t{1} << 55,
+           "Bytes of each memory device of the run's pool", "PENSTOCK_POOL_BYTES");
+  command->add_option("--pool", options->pool, "Use this pool instead of making one")
+      ->type_name("SPEC")
+      ->default_str("PENSTOCK_POOL");
+  add_number(*command, "--timeout", options->launch.timeout_s, 1, 1000000,
+             "Seconds after which the ranks are terminated")
+      ->default_str("none");
+  add_number(*command, "--grace", options->launch.grace_s, 0, 100000,
+             "Seconds that the others get when one rank fails");
+  command->add_flag("--bind", options->launch.bind, "Bind rank r to the r-th CPU");
+  command->add_flag("--tag-output", options->launch.tag_output, "Begin each line with [rank]");
+  command->callback([&context, options, command] {
+    options->launch.command =
+        context.rank_command.empty() ? command->remaining() : context.rank_command;
+    context.action = [options] { return run_ranks(*options); };
+  });
+}
+
+}  // namespace penstock::tool
