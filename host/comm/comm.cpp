@@ -60,7 +60,7 @@ class PoolComm : public Comm {
   Result<std::unique_ptr<Lane>> make_pair_lane(std::uint32_t from, std::uint32_t to);
   bool progress();
   Status survey();
-  void revoke(const Status& status, std::uint32_t culprit);
+  void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
   Status describe_failure(const LaneFailure& failure) const;
 
   Pool& pool_;
@@ -195,11 +195,12 @@ Status PoolComm::describe_failure(const LaneFailure& failure) const {
                membership_->describe(failure.culprit), config_.timeout_ms);
 }
 
-void PoolComm::revoke(const Status& status, std::uint32_t culprit) {
+void PoolComm::revoke(const Status& status, std::uint32_t culprit, bool heard) {
   if (!revoked_.ok()) return;
   revoked_ = status;
   log::info("comm '{}' revoked: {}", config_.name, status.message());
-  membership_->announce_abort(status, culprit);
+  // What another rank announced needs no echo: everybody can read the first account.
+  if (!heard) membership_->announce_abort(status, culprit);
   collectives_->fail(status, culprit);
   for (auto& [pair, lane] : pairs_) lane->fail(status, culprit);
 }
@@ -209,7 +210,7 @@ Status PoolComm::survey() {
   Status reason;
   const std::uint32_t aborted = membership_->find_aborted(&reason);
   if (aborted != kNoRank) {
-    revoke(reason, aborted);
+    revoke(reason, aborted, true);
     return revoked_;
   }
   const std::uint32_t dead = membership_->find_dead();

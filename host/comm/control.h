@@ -2,7 +2,7 @@
 //
 //   line 0              header: magic, version, size, ready, limits
 //   lines 1..2          pool offsets of the scratch regions, one per payload device
-//   then size * 2 lines members: who holds the rank (line 0), why it gave up (line 1)
+//   then size * 3 lines members: who holds the rank (line 0), why it gave up (lines 1 and 2)
 //   then size lines     fences of the collectives' lane: rank r's progress
 //   then size^2 * 2     fences of the pair lanes: [from][to], sender's line and receiver's line
 //
@@ -55,11 +55,11 @@ struct alignas(64) ControlMember {
 static_assert(sizeof(ControlMember) == 64);
 
 struct alignas(64) ControlAbort {
-  std::uint32_t code;     // Code of the reason; 0: still in
+  std::uint32_t code;     // Code of the reason, written last; 0: still in
   std::uint32_t culprit;  // rank that the reason is about, or kNoRank
-  char reason[56];        // NUL-terminated, cut to fit
+  char reason[120];       // NUL-terminated, cut to fit
 };
-static_assert(sizeof(ControlAbort) == 64);
+static_assert(sizeof(ControlAbort) == 128);
 inline constexpr std::uint32_t kNoRank = 0xffffffff;
 
 struct alignas(64) FenceLine {
@@ -71,13 +71,13 @@ static_assert(sizeof(FenceLine) == 64);
 struct ControlLayout {
   explicit ControlLayout(std::uint64_t size) : size_(size) {}
   std::uint64_t scratch() const { return 64; }
-  std::uint64_t member(std::uint64_t rank) const { return 192 + rank * 128; }
+  std::uint64_t member(std::uint64_t rank) const { return 192 + rank * 192; }
   std::uint64_t abort(std::uint64_t rank) const { return member(rank) + 64; }
-  std::uint64_t fence(std::uint64_t rank) const { return 192 + size_ * 128 + rank * 64; }
+  std::uint64_t fence(std::uint64_t rank) const { return 192 + size_ * 192 + rank * 64; }
   std::uint64_t pair_fence(std::uint64_t from, std::uint64_t to, std::uint64_t side) const {
-    return 192 + size_ * 192 + ((from * size_ + to) * 2 + side) * 64;
+    return 192 + size_ * 256 + ((from * size_ + to) * 2 + side) * 64;
   }
-  std::uint64_t bytes() const { return 192 + size_ * 192 + size_ * size_ * 128; }
+  std::uint64_t bytes() const { return 192 + size_ * 256 + size_ * size_ * 128; }
 
  private:
   std::uint64_t size_;

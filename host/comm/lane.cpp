@@ -210,7 +210,7 @@ bool Lane::submit_wait(const Step& step) {
   if (promised_[step.rank] >= value) return true;
   penstock_descriptor descriptor{};
   descriptor.opcode = PENSTOCK_OP_WAIT;
-  descriptor.n_src = 1;
+  descriptor.n_src = 2;
   descriptor.src[0] = config_.fences[step.rank];
   descriptor.src[1] = value;
   if (!submit(descriptor, step.rank)) return false;
@@ -221,6 +221,7 @@ bool Lane::submit_wait(const Step& step) {
 bool Lane::submit_signal(const Step& step) {
   penstock_descriptor descriptor{};
   descriptor.opcode = PENSTOCK_OP_SIGNAL;
+  descriptor.n_src = 1;
   descriptor.n_dst = 1;
   descriptor.dst[0] = config_.fences[config_.self];
   descriptor.src[0] = base_[config_.self] + step.value;

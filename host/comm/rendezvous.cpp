@@ -107,9 +107,10 @@ void Membership::announce_abort(const Status& reason, std::uint32_t culprit) {
   std::byte* line = at(ControlLayout(header_.size).abort(rank_), sizeof(abort));
   // The text first: a reader that sees the code sees the reason.
   std::memcpy(line + 4, reinterpret_cast<const char*>(&abort) + 4, sizeof(abort) - 4);
+  pool_.publish(line, sizeof(abort));
   pool_.platform().store_fence();
   std::memcpy(line, &abort.code, sizeof(abort.code));
-  pool_.publish(line, sizeof(abort));
+  pool_.publish(line, sizeof(abort.code));
   pool_.platform().store_fence();
 }
 

@@ -1,0 +1,418 @@
+// Every collective between processes, against definitions that are written here element by element.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "penstock/comm/call_check.h"
+#include "ranks.h"
+
+namespace penstock::test {
+namespace {
+
+struct World {
+  std::uint32_t ranks;
+  std::uint32_t devices;
+  Coherence coherence;
+};
+
+constexpr std::byte kGuard{0xa5};
+constexpr std::size_t kGuardBytes = 64;
+
+// A value that depends on everything it may be confused with.
+std::uint64_t input(std::uint64_t seed, std::uint32_t rank, std::uint64_t index) {
+  std::uint64_t z = seed * 0x9e3779b97f4a7c15ull + rank * 0xbf58476d1ce4e5b9ull + index;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+// Element types as the test sees them: int64 sums wrap, f32 sums round at every step, so that a
+// fold in another order shows.
+struct Int64 {
+  using Value = std::int64_t;
+  static constexpr std::uint32_t type = PENSTOCK_INT64;
+  static Value make(std::uint64_t bits) { return static_cast<Value>(bits); }
+  static Value add(Value a, Value b) {
+    return static_cast<Value>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  }
+};
+struct F32 {
+  using Value = float;
+  static constexpr std::uint32_t type = PENSTOCK_F32;
+  static Value make(std::uint64_t bits) {
+    return std::ldexp(static_cast<float>(bits & 0xffffff) - 0x800000, int(bits >> 60) - 20);
+  }
+  static Value add(Value a, Value b) {
+    const volatile float sum = a + b;
+    return sum;
+  }
+};
+struct Uint8 {
+  using Value = std::uint8_t;
+  static constexpr std::uint32_t type = PENSTOCK_UINT8;
+  static Value make(std::uint64_t bits) { return static_cast<Value>(bits >> 13); }
+  static Value add(Value a, Value b) { return static_cast<Value>(a + b); }
+};
+
+template <typename T>
+typename T::Value reduced(std::uint64_t seed, std::uint32_t ranks, std::uint64_t index) {
+  auto value = T::make(input(seed, 0, index));
+  for (std::uint32_t r = 1; r < ranks; ++r) value = T::add(value, T::make(input(seed, r, index)));
+  return value;
+}
+
+// What element `index` of rank's receive buffer must be; `send` buffers hold input(rank, index).
+template <typename T>
+typename T::Value expected(const Call& call, std::uint64_t seed, std::uint32_t rank,
+                           std::uint32_t ranks, std::uint64_t index) {
+  const std::uint64_t part = index / call.count;
+  const std::uint64_t within = index % call.count;
+  const auto from = [&](std::uint64_t r, std::uint64_t i) {
+    return T::make(input(seed, static_cast<std::uint32_t>(r), i));
+  };
+  switch (call.collective) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+      return reduced<T>(seed, ranks, index);
+    case Collective::broadcast:
+      return from(call.root, index);
+    case Collective::all_gather:
+    case Collective::gather:
+      return from(part, within);
+    case Collective::reduce_scatter:
+      return reduced<T>(seed, ranks, rank * call.count + index);
+    case Collective::all_to_all:
+      return from(part, rank * call.count + within);
+    case Collective::scatter:
+      return from(call.root, rank * call.count + index);
+    default:
+      return from(call.root, index);
+  }
+}
+
+// Buffers of one rank for one call, with guard bytes around what the call may write.
+template <typename T>
+class Buffers {
+ public:
+  using Value = typename T::Value;
+  Buffers(Call& call, std::uint64_t seed, std::uint32_t rank, std::uint32_t ranks, bool in_place)
+      : call_(call), seed_(seed), rank_(rank), ranks_(ranks) {
+    const BufferBytes bytes = buffer_bytes(call, rank, ranks);
+    const std::uint64_t span = std::max(bytes.send, bytes.recv);
+    send_.assign((in_place ? span : bytes.send) + 2 * kGuardBytes, kGuard);
+    recv_.assign((in_place ? 0 : bytes.recv) + 2 * kGuardBytes, kGuard);
+    std::byte* send = send_.data() + kGuardBytes;
+    std::byte* recv = in_place ? send : recv_.data() + kGuardBytes;
+    const std::uint64_t own = rank * call.count * sizeof(Value);
+    if (in_place && bytes.send < bytes.recv) send += own;  // all_gather, gather
+    if (in_place && bytes.recv < bytes.send) recv += own;  // reduce_scatter, scatter
+    for (std::uint64_t i = 0; i < bytes.send / sizeof(Value); ++i) {
+      const Value value = T::make(input(seed, rank, i));
+      std::memcpy(send + i * sizeof(Value), &value, sizeof(Value));
+    }
+    call.send = bytes.send > 0 ? send : nullptr;
+    call.recv = bytes.recv > 0 ? recv : nullptr;
+    recv_bytes_ = bytes.recv;
+    in_place_ = in_place;
+  }
+
+  std::string verify() const {
+    const auto* recv = static_cast<const std::byte*>(call_.recv);
+    for (std::uint64_t i = 0; i < recv_bytes_ / sizeof(Value); ++i) {
+      Value got;
+      std::memcpy(&got, recv + i * sizeof(Value), sizeof(Value));
+      const Value want = expected<T>(call_, seed_, rank_, ranks_, i);
+      if (std::memcmp(&got, &want, sizeof(Value)) != 0) {
+        return fmt::format("{} of {} x {} root {} in_place {}: element {} is {}, not {}",
+                           collective_name(call_.collective), call_.count,
+                           penstock_type_name(T::type), call_.root, in_place_, i, +got, +want);
+      }
+    }
+    for (const auto* buffer : {&send_, &recv_}) {
+      for (std::size_t i = 0; i < kGuardBytes; ++i) {
+        if ((*buffer)[i] != kGuard || (*buffer)[buffer->size() - 1 - i] != kGuard) {
+          return fmt::format("{}: wrote outside of a buffer", collective_name(call_.collective));
+        }
+      }
+    }
+    return "";
+  }
+
+ private:
+  const Call& call_;
+  std::uint64_t seed_;
+  std::uint32_t rank_, ranks_;
+  std::vector<std::byte> send_, recv_;
+  std::uint64_t recv_bytes_ = 0;
+  bool in_place_ = false;
+};
+
+constexpr Collective kAll[] = {
+    Collective::all_reduce,     Collective::broadcast,  Collective::reduce, Collective::all_gather,
+    Collective::reduce_scatter, Collective::all_to_all, Collective::gather, Collective::scatter};
+
+template <typename T>
+std::string run_one(Comm& comm, Collective collective, std::uint64_t count, std::uint32_t root,
+                    bool in_place, std::uint64_t seed) {
+  Call call;
+  call.collective = collective;
+  call.count = count;
+  call.type = T::type;
+  call.root = has_root(collective) ? root : 0;
+  Buffers<T> buffers(call, seed, comm.rank(), comm.size(), in_place);
+  if (Status status = comm.run(call); !status.ok()) return status.to_string();
+  return buffers.verify();
+}
+
+template <typename T>
+std::string run_all(Comm& comm, const std::vector<std::uint64_t>& counts) {
+  std::uint64_t seed = 1;
+  for (const std::uint64_t count : counts) {
+    for (const Collective collective : kAll) {
+      for (const bool in_place : {false, true}) {
+        const auto root = static_cast<std::uint32_t>(seed % comm.size());
+        const std::string wrong = run_one<T>(comm, collective, count, root, in_place, seed++);
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    if (Status status = comm.run(Call()); !status.ok()) return status.to_string();
+  }
+  return "";
+}
+
+class Collectives : public testing::TestWithParam<World> {};
+
+std::string world_name(const testing::TestParamInfo<World>& info) {
+  return fmt::format("ranks_{}_devices_{}_{}", info.param.ranks, info.param.devices,
+                     coherence_name(info.param.coherence));
+}
+
+std::vector<World> worlds() {
+  std::vector<World> all;
+  for (const std::uint32_t ranks : {1u, 2u, 3u, 4u, 5u, 8u}) {
+    for (const std::uint32_t devices : {1u, 2u, 6u}) {
+      all.push_back({ranks, devices, Coherence::hardware});
+    }
+    all.push_back({ranks, 2, Coherence::software});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Collectives, testing::ValuesIn(worlds()), world_name);
+
+TEST_P(Collectives, EveryOneOfEveryAwkwardCount) {
+  const World world = GetParam();
+  const ScopedPool pool(world.devices);
+  EXPECT_EQ("", run_ranks(world.ranks, [&](std::uint32_t rank) -> std::string {
+              auto member = join(pool.spec(), rank, world.ranks, "test", world.coherence);
+              if (!member.ok()) return member.status().to_string();
+              Comm& comm = *member->comm;
+              std::string wrong = run_all<F32>(comm, {0, 1, 2, 3, 15, 16, 17, 1000, 30011});
+              if (wrong.empty()) wrong = run_all<Int64>(comm, {1, 7, 8, 9, 513});
+              if (wrong.empty()) wrong = run_all<Uint8>(comm, {1, 63, 64, 65, 4097, 131072});
+              return wrong;
+            }));
+}
+
+// Small passes make long sequences of them: both halves of the scratch are reused many times.
+TEST_P(Collectives, ManyPassesPerCall) {
+  const World world = GetParam();
+  const ScopedPool pool(world.devices);
+  EXPECT_EQ("", run_ranks(world.ranks, [&](std::uint32_t rank) -> std::string {
+              auto member =
+                  join(pool.spec(), rank, world.ranks, "test", world.coherence, 20000, 4096);
+              if (!member.ok()) return member.status().to_string();
+              return run_all<F32>(*member->comm, {5000, 20001});
+            }));
+}
+
+TEST_P(Collectives, NonBlockingCallsOverlapWithEachOther) {
+  const World world = GetParam();
+  const ScopedPool pool(world.devices);
+  EXPECT_EQ("", run_ranks(world.ranks, [&](std::uint32_t rank) -> std::string {
+              auto member = join(pool.spec(), rank, world.ranks, "test", world.coherence);
+              if (!member.ok()) return member.status().to_string();
+              Comm& comm = *member->comm;
+              std::vector<Call> calls(std::size(kAll) * 3);
+              std::vector<std::unique_ptr<Buffers<Int64>>> buffers;
+              std::vector<std::shared_ptr<Request>> requests;
+              for (std::size_t i = 0; i < calls.size(); ++i) {
+                calls[i].collective = kAll[i % std::size(kAll)];
+                calls[i].count = 100 + 2000 * (i / std::size(kAll));
+                calls[i].type = PENSTOCK_INT64;
+                calls[i].root =
+                    has_root(calls[i].collective) ? static_cast<std::uint32_t>(i) % comm.size() : 0;
+                buffers.push_back(
+                    std::make_unique<Buffers<Int64>>(calls[i], i, rank, comm.size(), false));
+                auto request = comm.start(calls[i]);
+                if (!request.ok()) return request.status().to_string();
+                requests.push_back(*request);
+              }
+              for (std::size_t i = calls.size(); i-- > 0;) {  // the last first
+                if (Status status = comm.wait(*requests[i]); !status.ok()) {
+                  return status.to_string();
+                }
+                if (std::string wrong = buffers[i]->verify(); !wrong.empty()) return wrong;
+              }
+              return "";
+            }));
+}
+
+TEST_P(Collectives, SendAndReceiveBetweenAllPairsAtOnce) {
+  const World world = GetParam();
+  const ScopedPool pool(world.devices);
+  EXPECT_EQ("", run_ranks(world.ranks, [&](std::uint32_t rank) -> std::string {
+              auto member = join(pool.spec(), rank, world.ranks, "test", world.coherence);
+              if (!member.ok()) return member.status().to_string();
+              Comm& comm = *member->comm;
+              for (const std::uint64_t count :
+                   {std::uint64_t{1}, std::uint64_t{77}, std::uint64_t{200000}}) {
+                std::vector<std::vector<std::int64_t>> out(comm.size()), in(comm.size());
+                std::vector<std::shared_ptr<Request>> requests;
+                for (std::uint32_t peer = 0; peer < comm.size(); ++peer) {
+                  if (peer == rank) continue;
+                  out[peer].resize(count);
+                  in[peer].assign(count, -1);
+                  for (std::uint64_t i = 0; i < count; ++i) {
+                    out[peer][i] = static_cast<std::int64_t>(input(count, rank * 100 + peer, i));
+                  }
+                  Call send;
+                  send.collective = Collective::send_recv;
+                  send.sender = true;
+                  send.root = peer;
+                  send.send = out[peer].data();
+                  send.count = count;
+                  send.type = PENSTOCK_INT64;
+                  Call receive = send;
+                  receive.sender = false;
+                  receive.send = nullptr;
+                  receive.recv = in[peer].data();
+                  for (const Call& call : {send, receive}) {
+                    auto request = comm.start(call);
+                    if (!request.ok()) return request.status().to_string();
+                    requests.push_back(*request);
+                  }
+                }
+                for (auto& request : requests) {
+                  if (Status status = comm.wait(*request); !status.ok()) return status.to_string();
+                }
+                for (std::uint32_t peer = 0; peer < comm.size(); ++peer) {
+                  for (std::uint64_t i = 0; i < in[peer].size(); ++i) {
+                    const auto want = static_cast<std::int64_t>(input(count, peer * 100 + rank, i));
+                    if (in[peer][i] != want) {
+                      return fmt::format("from {}: element {} of {} is {}, not {}", peer, i, count,
+                                         in[peer][i], want);
+                    }
+                  }
+                }
+              }
+              return "";
+            }));
+}
+
+TEST(TwoComms, InterleaveWithDifferentNamesSizesAndOrders) {
+  const ScopedPool pool(2, 128u << 20);
+  EXPECT_EQ("", run_ranks(4, [&](std::uint32_t rank) -> std::string {
+              auto all = join(pool.spec(), rank, 4, "all");
+              if (!all.ok()) return all.status().to_string();
+              // A second comm of the even and the odd ranks, over the same mapping.
+              CommConfig config;
+              config.name = rank % 2 == 0 ? "even" : "odd";
+              config.rank = rank / 2;
+              config.size = 2;
+              auto half = Comm::join(*all->pool, config);
+              if (!half.ok()) return half.status().to_string();
+              for (std::uint64_t seed = 0; seed < 50; ++seed) {
+                const Collective collective = kAll[seed % std::size(kAll)];
+                Comm& first = seed % 3 == 0 ? *all->comm : **half;
+                Comm& second = seed % 3 == 0 ? **half : *all->comm;
+                std::string wrong = run_one<F32>(first, collective, 3000, 1, false, seed);
+                if (wrong.empty()) wrong = run_one<F32>(second, collective, 500, 0, true, seed);
+                if (!wrong.empty()) return wrong;
+              }
+              return "";
+            }));
+}
+
+TEST(TeamOfOne, PremultipliedSumMultiplies) {
+  const ScopedPool pool(1);
+  EXPECT_EQ("", run_ranks(1, [&](std::uint32_t) -> std::string {
+              auto member = join(pool.spec(), 0, 1);
+              if (!member.ok()) return member.status().to_string();
+              std::vector<std::int32_t> data{1, -2, 3};
+              Call call;
+              call.collective = Collective::all_reduce;
+              call.send = call.recv = data.data();
+              call.count = 3;
+              call.type = PENSTOCK_INT32;
+              call.redop = PENSTOCK_PREMUL_SUM;
+              call.scale = 7;
+              if (Status status = member->comm->run(call); !status.ok()) return status.to_string();
+              if (data != std::vector<std::int32_t>{7, -14, 21}) return "not multiplied";
+              return "";
+            }));
+}
+
+TEST(Buffers, InThePoolAreUsedByCollectives) {
+  const ScopedPool pool(2);
+  for (const Coherence coherence : {Coherence::hardware, Coherence::software}) {
+    EXPECT_EQ("", run_ranks(3, [&](std::uint32_t rank) -> std::string {
+                auto member = join(pool.spec(), rank, 3, "test", coherence);
+                if (!member.ok()) return member.status().to_string();
+                RegionRequest request;
+                request.bytes = 40000;
+                auto region = member->pool->allocate(request);
+                if (!region.ok()) return region.status().to_string();
+                auto* data = reinterpret_cast<std::int32_t*>(
+                    member->pool->resolve(region->address, region->bytes));
+                for (int i = 0; i < 10000; ++i) data[i] = i * static_cast<int>(rank + 1);
+                Call call;
+                call.collective = Collective::all_reduce;
+                call.send = call.recv = data;
+                call.count = 10000;
+                call.type = PENSTOCK_INT32;
+                if (Status status = member->comm->run(call); !status.ok()) {
+                  return status.to_string();
+                }
+                for (int i = 0; i < 10000; ++i) {
+                  if (data[i] != 6 * i) return fmt::format("element {} is {}", i, data[i]);
+                }
+                return "";
+              }));
+  }
+}
+
+// More than 2^31 elements, in place, so that two ranks need 4.4 GB together.
+TEST(Large, CountsBeyondTwoToTheThirtyOne) {
+  const ScopedPool pool(1);
+  EXPECT_EQ("", run_ranks(
+                    2,
+                    [&](std::uint32_t rank) -> std::string {
+                      auto member = join(pool.spec(), rank, 2, "test", Coherence::hardware, 120000);
+                      if (!member.ok()) return member.status().to_string();
+                      const std::uint64_t count = (std::uint64_t{1} << 31) + 1001;
+                      std::vector<std::uint8_t> data(count);
+                      for (std::uint64_t i = 0; i < count; ++i) {
+                        data[i] = static_cast<std::uint8_t>((i * 7 + (i >> 31)) * (rank + 1));
+                      }
+                      Call call;
+                      call.collective = Collective::all_reduce;
+                      call.send = call.recv = data.data();
+                      call.count = count;
+                      call.type = PENSTOCK_UINT8;
+                      if (Status status = member->comm->run(call); !status.ok()) {
+                        return status.to_string();
+                      }
+                      for (std::uint64_t i = 0; i < count; ++i) {
+                        const auto want = static_cast<std::uint8_t>((i * 7 + (i >> 31)) * 3);
+                        if (data[i] != want) return fmt::format("element {}", i);
+                      }
+                      return "";
+                    },
+                    300));
+}
+
+}  // namespace
+}  // namespace penstock::test
