@@ -42,6 +42,7 @@ MappedPool::MappedPool(Platform& platform, const std::string& spec, const MapOpt
       spec_(spec),
       options_(options),
       self_(platform.self()),
+      generation_(platform.process_generation()),
       memory_(platform, options.coherence) {}
 
 Result<std::unique_ptr<Pool>> MappedPool::make(Platform& platform, const std::string& spec,
@@ -100,7 +101,7 @@ Status MappedPool::take_lease() {
 
 MappedPool::~MappedPool() {
   // A forked child leaves the lease alone: record and locks are its parent's.
-  if (has_lease_ && platform_.self() == self_) {
+  if (has_lease_ && check_process().ok()) {
     const LeaseRecord none{};
     memory_.store(lease_record(lease_.host, lease_.lock_slot), &none, sizeof none);
   }
@@ -111,12 +112,11 @@ MappedPool::~MappedPool() {
 }
 
 Status MappedPool::check_process() const {
-  const ProcessIdentity now = platform_.self();
-  if (now == self_) return Status();
+  if (platform_.process_generation() == generation_) return Status();
   return error(Code::unsupported,
                "pool {} was mapped by process {}, and process {} is its forked child, which has to "
                "map the pool itself",
-               spec_, self_.pid, now.pid);
+               spec_, self_.pid, platform_.self().pid);
 }
 
 LeaseRecord* MappedPool::lease_record(std::uint32_t host, std::uint32_t slot) const {

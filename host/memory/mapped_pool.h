@@ -91,6 +91,7 @@ class MappedPool final : public Pool {
   const std::string spec_;
   const MapOptions options_;
   const ProcessIdentity self_;
+  const std::uint64_t generation_;
   const SharedMemory memory_;
   std::vector<Device> devices_;
   std::optional<RegionTable> table_;

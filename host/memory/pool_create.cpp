@@ -284,10 +284,7 @@ Status Pool::create(Platform& platform, const PoolConfig& config) {
 
 Status Pool::destroy(Platform& platform, const std::string& spec, bool force) {
   Result<PoolFiles> opened = open_pool_files(platform, spec, 0);
-  if (!opened.ok()) {
-    return force && opened.status().code() != Code::not_found ? destroy_damaged(platform, spec)
-                                                              : opened.status();
-  }
+  if (!opened.ok()) return force ? destroy_damaged(platform, spec) : opened.status();
   PoolFiles& pool = opened.value();
   // Under the table lock nobody takes a new lease. A forced removal does not wait for a holder.
   constexpr std::uint32_t kPatienceMs = 5000;

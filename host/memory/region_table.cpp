@@ -78,12 +78,15 @@ EntryState RegionTable::state(std::uint32_t slot, RegionEntry* entry, std::strin
 }
 
 void RegionTable::store(std::uint32_t slot, const RegionEntry& entry) const {
+  // What a cut-off clear left would, under the new first word, pass for the old entry.
+  clear(slot);
   memory_.store(at(slot), &entry, sizeof entry);
 }
 
 void RegionTable::clear(std::uint32_t slot) const {
-  // One word, so that no half-way state exists.
-  const std::uint64_t none = 0;
+  // The first word alone frees the slot, so that no half-way state exists; then the rest goes.
+  const RegionEntry none{};
+  memory_.store(at(slot), &none, sizeof(std::uint64_t));
   memory_.store(at(slot), &none, sizeof none);
 }
 

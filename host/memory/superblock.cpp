@@ -70,6 +70,8 @@ Status check_geometry(const std::string& path, const Superblock& block) {
     return wrong_number(path, "lease slots per host", block.lease_slots, kLeaseSlots, kLeaseSlots);
   }
   Superblock expected = block;
+  expected.reserved0 = expected.reserved1 = 0;
+  std::memset(expected.reserved2, 0, sizeof expected.reserved2);
   set_geometry(&expected);
   if (block.data_offset >= block.bytes || std::memcmp(&expected, &block, sizeof block) != 0) {
     return error(
