@@ -97,7 +97,12 @@ class Replay {
 Status Replay::prepare() {
   PENSTOCK_ASSIGN(const Policy policy, find_policy(config_.policy));
   PENSTOCK_ASSIGN(auto engine, make_engine(config_.engine));
-  PENSTOCK_ASSIGN(table_, make_trace_table(config_.nodes, config_.pods, std::move(engine),
+  // Ties go to the lowest row, and so the order of rows matters more than one would think: with the
+  // file's order gpu-packing ends 0.7 % lower than published, with an order of each seed's own all
+  // five policies end where the published runs do.
+  std::vector<TraceNode> nodes = config_.nodes;
+  if (config_.shuffle_nodes) SeededRandom(~config_.seed).shuffle(&nodes);
+  PENSTOCK_ASSIGN(table_, make_trace_table(nodes, config_.pods, std::move(engine),
                                            {config_.pool, config_.table_name}));
   CompileOptions options;
   options.seed = config_.seed;

@@ -22,6 +22,7 @@ struct ReplayConfig {
   std::string policy = "best-fit";  // see built_in_policies()
   std::uint64_t seed = 1;
   double inflate = 1.3;         // 0.01..10
+  bool shuffle_nodes = true;    // rows in an order of the seed's own, else as in `nodes`
   std::string engine = "auto";  // see make_engine()
   std::uint32_t batch = 128;    // pods per SELECT: 1..4096; has no influence on the result
   Pool* pool = nullptr;         // where the node table stands; null: this process's memory
