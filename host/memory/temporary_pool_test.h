@@ -44,6 +44,27 @@ class PoolTest : public ::testing::Test {
     EXPECT_EQ(pool.status().to_string(), "ok");
     return pool.ok() ? std::move(pool).value() : nullptr;
   }
+  // Null when it cannot be mapped within this time.
+  std::unique_ptr<Pool> map_with_patience(std::uint32_t timeout_ms) const {
+    MapOptions options;
+    options.lock_timeout_ms = timeout_ms;
+    auto pool = Pool::map(platform_, spec_, options);
+    return pool.ok() ? std::move(pool).value() : nullptr;
+  }
+  // For a process whose pool another one is about to make.
+  std::unique_ptr<Pool> map_when_there() const {
+    const std::uint64_t deadline_ns = platform_.now_ns() + 10'000'000'000;
+    while (true) {
+      auto pool = Pool::map(platform_, spec_);
+      if (pool.ok()) return std::move(pool).value();
+      const bool later = pool.status().code() == Code::not_found;
+      if (!later || platform_.now_ns() > deadline_ns) {
+        ADD_FAILURE() << pool.status().to_string();
+        return nullptr;
+      }
+      platform_.sleep_ns(1'000'000);
+    }
+  }
   static RegionRequest request(std::uint64_t bytes, const std::string& name = "",
                                std::int32_t device = -1, bool persistent = false) {
     RegionRequest request;
