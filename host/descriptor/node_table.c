@@ -155,10 +155,8 @@ static int64_t weighted_bound(const struct penstock_column_op* op, const struct 
   if (op->normalise == PENSTOCK_NORMALISE_MIN_MAX ||
       op->normalise == PENSTOCK_NORMALISE_MIN_MAX_F64) {
     bound = PERCENT;
-  } else if (op->normalise == PENSTOCK_NORMALISE_SPREAD) {
-    bound = rule->negative ? 301 * bound : PERCENT;
   } else if (op->normalise != PENSTOCK_NORMALISE_NONE) {
-    bound = rule->negative ? 101 * bound : PERCENT;
+    bound = rule->negative ? PENSTOCK_MAX_NORMALISED : PERCENT;
   }
   const int64_t weight = op->weight < 0 ? -(int64_t)op->weight : op->weight;
   /* A product beyond the limit is all that matters of it. */

@@ -54,13 +54,15 @@ extern "C" {
 #define PENSTOCK_MAX_GPUS 16u /* GPUs of one node */
 #define PENSTOCK_MAX_BIT_COLUMNS 4096u
 #define PENSTOCK_MAX_FREE_COLUMNS 256u
-#define PENSTOCK_MAX_QUANTITY (INT64_C(1) << 53) /* of any cell; exact in float64, times 100 fits \
-                                                  */
+#define PENSTOCK_MAX_QUANTITY                                         \
+  (INT64_C(1) << 53) /* of any cell; exact in float64, times 100 fits \
+                      */
 #define PENSTOCK_MAX_REQUEST PENSTOCK_MAX_QUANTITY
 #define PENSTOCK_MAX_FEATURE (INT64_C(1) << 8)     /* magnitude of a task's feature */
 #define PENSTOCK_MAX_FREE_VALUE (INT64_C(1) << 40) /* magnitude of a cell of a free column */
-#define PENSTOCK_MAX_WEIGHT 1000000           /* magnitude of a score's weight, and of a term's */
-#define PENSTOCK_MAX_SCORE (INT64_C(1) << 62) /* magnitude of a row's weighted sum */
+#define PENSTOCK_MAX_WEIGHT 1000000 /* magnitude of a score's weight, and of a term's */
+#define PENSTOCK_MAX_NORMALISED (INT64_C(1) << 20) /* magnitude of a normalised score */
+#define PENSTOCK_MAX_SCORE (INT64_C(1) << 62)      /* magnitude of a row's weighted sum */
 
 /* Bit columns with a fixed meaning. */
 #define PENSTOCK_BIT_NODE 0u          /* the row holds a node */
@@ -151,6 +153,8 @@ enum penstock_column_opcode {
 
 enum penstock_normalise {
   PENSTOCK_NORMALISE_NONE = 0,
+  /* Negative scores can make DEFAULT, REVERSED and SPREAD large: their results are limited to
+     +-MAX_NORMALISED. */
   PENSTOCK_NORMALISE_DEFAULT = 1,     /* max (at least 0) over feasible rows; 0: unchanged; else
                                          100 * s / max in integers, toward zero */
   PENSTOCK_NORMALISE_REVERSED = 2,    /* as above, then 100 - that; max 0: all 100 */
@@ -167,10 +171,9 @@ enum penstock_normalise {
  *
  * So that no weighted sum overflows, the sum over a program's scores of |weight| * bound is at most
  * MAX_SCORE, where bound is what the score can reach: 100 for LEAST_ALLOCATED, MOST_ALLOCATED,
- * BALANCED and GPU_PACKING, 2^20 for GPU_CLUSTERING, 2^24 for BITS, 2^51
- * for FEATURES, 2^40 for BEST_FIT and DOT_PRODUCT. MIN_MAX and MIN_MAX_F64 make it 100. DEFAULT,
- * REVERSED and SPREAD leave the first four at 100, and make the others' 101, 101 and 301 times as
- * large, for what negative scores do there. */
+ * BALANCED and GPU_PACKING, 2^20 for GPU_CLUSTERING, 2^24 for BITS, 2^51 for FEATURES, 2^40 for
+ * BEST_FIT and DOT_PRODUCT. MIN_MAX and MIN_MAX_F64 make it 100. DEFAULT, REVERSED and SPREAD leave
+ * the first four at 100, and make that of the others MAX_NORMALISED. */
 struct penstock_column_op {
   uint8_t op;
   uint8_t normalise;

@@ -306,11 +306,14 @@ std::int64_t scalar_normalise_one(std::uint32_t normalise, const ScoreRange& ran
                                   std::int64_t score) {
   const std::int64_t max = std::max<std::int64_t>(range.max, 0);
   const std::int64_t spread = range.max - range.min;
+  const auto limited = [](std::int64_t value) {
+    return std::clamp<std::int64_t>(value, -PENSTOCK_MAX_NORMALISED, PENSTOCK_MAX_NORMALISED);
+  };
   switch (normalise) {
     case PENSTOCK_NORMALISE_DEFAULT:
-      return max == 0 ? score : 100 * score / max;
+      return limited(max == 0 ? score : 100 * score / max);
     case PENSTOCK_NORMALISE_REVERSED:
-      return max == 0 ? 100 : 100 - 100 * score / max;
+      return limited(max == 0 ? 100 : 100 - 100 * score / max);
     case PENSTOCK_NORMALISE_MIN_MAX:
       return spread == 0 ? 0 : (score - range.min) * 100 / spread;
     case PENSTOCK_NORMALISE_MIN_MAX_F64:
@@ -318,7 +321,7 @@ std::int64_t scalar_normalise_one(std::uint32_t normalise, const ScoreRange& ran
                          : truncate(100 * (static_cast<double>(score - range.min) /
                                            static_cast<double>(spread)));
     case PENSTOCK_NORMALISE_SPREAD:
-      return max == 0 ? 100 : 100 * (max + range.min - score) / max;
+      return limited(max == 0 ? 100 : 100 * (max + range.min - score) / max);
   }
   return score;
 }

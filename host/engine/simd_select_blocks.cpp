@@ -421,8 +421,8 @@ void extend_range(const std::int64_t* scores, const std::uint64_t* feasible, std
 // below kExact.
 bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
                std::int64_t* scores) {
-  const std::int64_t limit = kExact / 400;
-  if (range.min < -limit || range.max > limit) return false;
+  constexpr std::int64_t kMost = kExact / 400;
+  if (range.min < -kMost || range.max > kMost) return false;
   const auto max = static_cast<double>(std::max<std::int64_t>(range.max, 0));
   const auto min = static_cast<double>(range.min);
   const double spread = static_cast<double>(range.max) - min;
@@ -444,10 +444,11 @@ bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
     return false;
   }
   if (divisor == 0) return false;
+  const Real limit = real(static_cast<double>(PENSTOCK_MAX_NORMALISED));
   for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
     const Real numerator = to_real(load(scores + row)) * real(factor) + real(shift);
     const Real quotient = hn::Trunc(numerator / real(divisor));
-    store(real(offset) + real(sign) * quotient, scores + row);
+    store(hn::Clamp(real(offset) + real(sign) * quotient, hn::Neg(limit), limit), scores + row);
   }
   return true;
 }
