@@ -12,11 +12,11 @@
 namespace penstock {
 namespace {
 
-EngineFactory host_factory(std::string name, int preference, const char* what,
+EngineFactory host_factory(std::string name, int preference, std::string what,
                            std::unique_ptr<const Kernels> (*kernels)()) {
   Capabilities c;
   c.name = name;
-  c.description = what;
+  c.description = std::move(what);
   c.opcodes = (1u << PENSTOCK_OP_COUNT) - 1;
   for (std::uint32_t& redops : c.redops) redops = (1u << PENSTOCK_REDOP_COUNT) - 1;
   c.max_sources = PENSTOCK_MAX_SOURCES;
@@ -89,9 +89,11 @@ class Registry {
 
  private:
   Registry() {
-    factories_.push_back(host_factory("simd", 100, simd_target(), simd_kernels));
     factories_.push_back(
-        host_factory("scalar", 50, "plain C++, the reference of every result", scalar_kernels));
+        host_factory("simd", 100, fmt::format("vector instructions of the host, {}", simd_target()),
+                     simd_kernels));
+    factories_.push_back(
+        host_factory("scalar", 50, "plain C++, the definition of every result", scalar_kernels));
     factories_.push_back(fault_factory());
   }
 
