@@ -1,0 +1,105 @@
+// How fast the simd engine's kernels move bytes, next to the C library's memcpy on the same
+// buffers.
+//
+//   engines [MIB]     operand size, 32 MiB unless told (larger than a core's caches)
+//
+// GB/s count every byte that is read or written once: (n_src + n_dst) * bytes / time. The best of
+// several passes, so that a busy machine disturbs less.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <vector>
+
+#include "penstock/base/platform.h"
+#include "penstock/engine/host_engine.h"
+
+namespace {
+
+using penstock::Kernels;
+
+constexpr int kPasses = 7;
+constexpr std::uint32_t kMaxSources = 8;
+
+struct Buffers {
+  explicit Buffers(std::uint64_t bytes) : size(bytes), memory((kMaxSources + 1) * bytes) {}
+  std::byte* at(std::uint32_t i) { return memory.data() + i * size; }
+  std::uint64_t size;
+  std::vector<std::byte> memory;
+};
+
+template <typename Work>
+double best_seconds(Work work) {
+  penstock::Platform& platform = penstock::Platform::host();
+  double best = 1e9;
+  work();
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const std::uint64_t began = platform.now_ns();
+    work();
+    best = std::min(best, static_cast<double>(platform.now_ns() - began) * 1e-9);
+  }
+  return best;
+}
+
+double gigabytes(std::uint64_t bytes, double seconds) {
+  return static_cast<double>(bytes) * 1e-9 / seconds;
+}
+
+double reduce_rate(const Kernels& kernels, Buffers& buffers, std::uint32_t type,
+                   std::uint32_t redop, std::uint32_t n_src) {
+  const void* src[kMaxSources];
+  for (std::uint32_t s = 0; s < n_src; ++s) src[s] = buffers.at(s);
+  void* dst = buffers.at(kMaxSources);
+  penstock::ReduceArguments a{
+      type, redop, n_src, 1, src, &dst, buffers.size / penstock_type_size(type), 0};
+  return gigabytes((n_src + 1) * buffers.size, best_seconds([&] { kernels.reduce(a); }));
+}
+
+void print_reduce(const Kernels& kernels, Buffers& buffers) {
+  fmt::print("{:<8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}\n", "REDUCE", "sum 2", "sum 3",
+             "sum 4", "sum 8", "max 2", "prod 2", "avg 2");
+  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type) {
+    fmt::print("{:<8}", penstock_type_name(type));
+    for (const std::uint32_t n_src : {2u, 3u, 4u, 8u})
+      fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, PENSTOCK_SUM, n_src));
+    for (const std::uint32_t redop : {PENSTOCK_MAX, PENSTOCK_PROD, PENSTOCK_AVG})
+      fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, redop, 2));
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t mib = 32;
+  if (argc > 1) {
+    const char* end = argv[1] + std::strlen(argv[1]);
+    const auto [stop, code] = std::from_chars(argv[1], end, mib);
+    if (code != std::errc() || stop != end || mib == 0 || mib > 4096) {
+      fmt::print(stderr, "engines: \"{}\" is no operand size; give 1 to 4096 (MiB)\n", argv[1]);
+      return 2;
+    }
+  }
+  Buffers buffers(mib << 20);
+  // Sixteen-bit words around 0x3c00: normal numbers below 1 in every float type, so that no sum or
+  // product is subnormal, which processors take much longer for.
+  for (std::size_t i = 0; i + 2 <= buffers.memory.size(); i += 2) {
+    buffers.memory[i] = static_cast<std::byte>((i * 2654435761u >> 13) & 0x3f);
+    buffers.memory[i + 1] = std::byte{0x3c};
+  }
+  const auto kernels = penstock::simd_kernels();
+  fmt::print("simd {}, operands of {} MiB, GB/s over all bytes read and written\n",
+             penstock::simd_target(), mib);
+  const double plain =
+      best_seconds([&] { std::memcpy(buffers.at(1), buffers.at(0), buffers.size); });
+  fmt::print("memcpy   {:>7.2f}\n", gigabytes(2 * buffers.size, plain));
+  for (const std::uint32_t n_dst : {1u, 3u}) {
+    void* dst[] = {buffers.at(1), buffers.at(2), buffers.at(3)};
+    const double seconds =
+        best_seconds([&] { kernels->copy(dst, n_dst, buffers.at(0), buffers.size); });
+    fmt::print("COPY {}   {:>7.2f}\n", n_dst, gigabytes((1 + n_dst) * buffers.size, seconds));
+  }
+  print_reduce(*kernels, buffers);
+  return 0;
+}
