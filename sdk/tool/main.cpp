@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   add_info(app, context);
   add_pool(app, context);
   add_run(app, context);
+  add_perf(app, context);
   add_plan(app, context);
   add_version(app, context);
 
