@@ -70,6 +70,7 @@ struct KubernetesPod {
   std::vector<PreferredTerm> preferred;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> ports;
+  bool has_pod_affinity = false;         // or anti-affinity: terms about other pods
   std::vector<std::string> unsupported;  // terms that this build does not evaluate, a sentence each
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/base/status.h"
+#include "penstock/sched/explain.h"
 #include "penstock/sched/kubernetes.h"
 #include "penstock/sched/node_table.h"
 
@@ -28,6 +29,10 @@ Result<std::unique_ptr<NodeTable>> make_kubernetes_table(
 // The task for a pod; interns the columns that it needs. unsupported if the pod asks for more than
 // a task can carry (more than 4 host ports).
 Result<Task> make_kubernetes_task(NodeTable& table, const KubernetesPod& pod);
+
+// Words for why a filter refuses a node, for explain(). The arguments outlive the result.
+FilterReason kubernetes_reason(const NodeTable& table, const KubernetesCluster& cluster,
+                               const KubernetesPod& pod);
 
 struct PendingDecision {
   std::string pod;

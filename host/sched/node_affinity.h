@@ -1,0 +1,33 @@
+// Node selectors and node affinity (kube-scheduler's NodeAffinity, v1.34).
+#ifndef PENSTOCK_SCHED_NODE_AFFINITY_H_
+#define PENSTOCK_SCHED_NODE_AFFINITY_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/sched/kubernetes.h"
+#include "penstock/sched/node_facts.h"
+#include "penstock/sched/node_table.h"
+
+namespace penstock {
+
+// Up to 63 characters of [A-Za-z0-9._-], the first and last alphanumeric; or nothing.
+bool is_label_value(std::string_view text);
+// An optional DNS subdomain and '/', then a name like a label value that is not empty.
+bool is_label_key(std::string_view text);
+
+// A term that is not well formed (an operator without the values that it takes, a key or value that
+// no label can have) matches nothing, and neither does one without requirements.
+bool matches(const SelectorTerm& term, const NodeFacts& node);
+// The node selector and, if there is any, one of the required terms.
+bool matches_required(const KubernetesPod& pod, const NodeFacts& node);
+// The sum of the weights of the preferred terms that match.
+std::int64_t preferred_weight(const std::vector<PreferredTerm>& terms, const NodeFacts& node);
+
+// The terms of groups node_affinity and preferred_affinity; interns their columns.
+Status add_affinity_terms(NodeTable* table, const KubernetesPod& pod, Task* task);
+
+}  // namespace penstock
+#endif
