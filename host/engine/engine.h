@@ -59,12 +59,21 @@ struct EngineFactory {
 // invalid_argument if the factory is incomplete. Thread-safe.
 Status register_engine(EngineFactory factory);
 
-// Registers the engines of a shared library, which stays loaded. It exports with C linkage
-//   void penstock_register_engines(penstock::Status (*register_engine)(penstock::EngineFactory));
-//   extern const char penstock_plugin_version[];  // PENSTOCK_PLUGIN_VERSION as it was compiled
-// not_found if it does not load, unsupported if it was made for another version.
-#define PENSTOCK_PLUGIN_VERSION "penstock-engine-1"
+// Registers the engines of a shared library, which stays loaded. It says in one source
+//   PENSTOCK_ENGINE_PLUGIN(register_engine) { static_cast<void>(register_engine({...})); }
+// and is compiled with the same compiler and headers. not_found if it does not load, unsupported if
+// it is no plugin or was made for another version.
 Status load_engine_plugin(const std::string& path);
+
+#define PENSTOCK_PLUGIN_VERSION "penstock-engine-1"
+#define PENSTOCK_ENGINE_PLUGIN(register_function)                                     \
+  extern "C" {                                                                        \
+  extern __attribute__((visibility("default"))) const char penstock_plugin_version[]; \
+  const char penstock_plugin_version[] = PENSTOCK_PLUGIN_VERSION;                     \
+  __attribute__((visibility("default"))) void penstock_register_engines(              \
+      ::penstock::Status (*)(::penstock::EngineFactory));                             \
+  }                                                                                   \
+  void penstock_register_engines(::penstock::Status (*register_function)(::penstock::EngineFactory))
 
 // Registered engines, best first. Thread-safe.
 std::vector<EngineInfo> list_engines();

@@ -81,6 +81,22 @@ TEST(Registry, DriversRegister) {
   EXPECT_EQ(register_engine(argued).code(), Code::invalid_argument);
 }
 
+TEST(Registry, APluginsEngineWorks) {
+  const Status loaded = load_engine_plugin(PENSTOCK_TEST_PLUGIN);
+  ASSERT_TRUE(loaded.ok()) << loaded.to_string();
+  auto engine = make_engine("from-plugin");
+  ASSERT_TRUE(engine.ok()) << engine.status().to_string();
+  auto queue = Queue::create(nullptr, QueueConfig{}).value();
+  penstock_descriptor nop{};
+  nop.version = 1;
+  nop.cookie = 5;
+  ASSERT_TRUE(queue->submit(nop));
+  EXPECT_EQ((*engine)->advance(*queue), 1u);
+  penstock_completion completion;
+  ASSERT_TRUE(queue->poll(&completion));
+  EXPECT_EQ(completion.cookie, 5u);
+}
+
 TEST(Registry, PluginsThatAreNone) {
   const Status missing = load_engine_plugin("/nowhere/plugin.so");
   EXPECT_EQ(missing.code(), Code::not_found);

@@ -113,8 +113,33 @@ struct F16Lanes : Math {
                reinterpret_cast<std::uint16_t*>(p));
   }
 };
+
+// An f8e5m2 code is the upper byte of an f16 code.
+struct F8e5m2Lanes : NarrowLanes<numeric::F8e5m2, std::uint8_t> {
+  static HWY_INLINE VF Load(const std::uint8_t* p) {
+    const F16Lanes::DB d16;
+    const auto code = hn::PromoteTo(d16, hn::LoadU(DB(), p));
+    return hn::PromoteTo(DF(), hn::BitCast(F16Lanes::D16(), hn::ShiftLeft<8>(code)));
+  }
+};
+// The bits of f8e4m3 moved to f16's places are the value times 2^(7 - 15), subnormals included; the
+// NaN becomes 480 and has to be found.
+struct F8e4m3Lanes : NarrowLanes<numeric::F8e4m3, std::uint8_t> {
+  static HWY_INLINE VF Load(const std::uint8_t* p) {
+    const F16Lanes::DB d16;
+    const auto code = hn::PromoteTo(d16, hn::LoadU(DB(), p));
+    const auto sign = hn::ShiftLeft<8>(hn::And(code, hn::Set(d16, std::uint16_t{0x80})));
+    const auto magnitude = hn::ShiftLeft<7>(hn::And(code, hn::Set(d16, std::uint16_t{0x7f})));
+    const auto f16 = hn::BitCast(F16Lanes::D16(), hn::Or(sign, magnitude));
+    const VF value = hn::Mul(hn::PromoteTo(DF(), f16), hn::Set(DF(), 256.0f));
+    const VF nan = hn::Set(DF(), std::bit_cast<float>(numeric::kNanF32));
+    return hn::IfThenElse(hn::Eq(hn::Abs(value), hn::Set(DF(), 480.0f)), nan, value);
+  }
+};
 #else
 using F16Lanes = NarrowLanes<numeric::F16, std::uint16_t>;
+using F8e5m2Lanes = NarrowLanes<numeric::F8e5m2, std::uint8_t>;
+using F8e4m3Lanes = NarrowLanes<numeric::F8e4m3, std::uint8_t>;
 #endif
 
 void ReduceNarrow(const ReduceArguments& a) {
@@ -124,9 +149,9 @@ void ReduceNarrow(const ReduceArguments& a) {
     case PENSTOCK_BF16:
       return FoldAny<NarrowLanes<numeric::Bf16, std::uint16_t>>(a);
     case PENSTOCK_F8E4M3:
-      return FoldAny<NarrowLanes<numeric::F8e4m3, std::uint8_t>>(a);
+      return FoldAny<F8e4m3Lanes>(a);
     case PENSTOCK_F8E5M2:
-      return FoldAny<NarrowLanes<numeric::F8e5m2, std::uint8_t>>(a);
+      return FoldAny<F8e5m2Lanes>(a);
     default:
       PENSTOCK_CHECK(false, "type {} was not checked", a.type);
   }
