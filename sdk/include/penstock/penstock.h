@@ -1,4 +1,4 @@
-/* Penstock: collectives over a memory pool. The C interface.
+/* Penstock: collectives over a memory pool, and scheduling decisions. The C interface.
  *
  * Rules of this interface:
  *  - Objects are opaque; what a function makes, the function of the same family destroys.
@@ -8,8 +8,8 @@
  *  - Every function that can fail returns a penstock_status; penstock_last_error() then gives the
  *    sentence that belongs to it, per thread, until the next failure on that thread.
  *  - Symbols are versioned and never change their meaning; new ones are added.
- *  - A comm and its requests are used by one thread at a time; different comms by different
- *    threads; a pool by any thread. A forked child cannot use what its parent made.
+ *  - A comm and its requests are used by one thread at a time, and so is a cluster; different ones
+ * by different threads; a pool by any thread. A forked child cannot use what its parent made.
  */
 #ifndef PENSTOCK_PENSTOCK_H_
 #define PENSTOCK_PENSTOCK_H_
@@ -185,6 +185,34 @@ PENSTOCK_API enum penstock_status penstock_pool_allocate(penstock_pool* pool, co
 PENSTOCK_API enum penstock_status penstock_pool_find(penstock_pool* pool, const char* name,
                                                      void** data, uint64_t* bytes);
 PENSTOCK_API enum penstock_status penstock_pool_free(penstock_pool* pool, void* data);
+
+/* ---- scheduling decisions ---- */
+
+typedef struct penstock_cluster penstock_cluster;
+
+typedef struct penstock_decision {
+  size_t size;       /* sizeof(penstock_decision) */
+  char node[256];    /* "" when the pod fits nowhere */
+  int64_t score;     /* of that node: the policy's weighted sum */
+  uint32_t feasible; /* nodes that passed every filter */
+  uint32_t reserved;
+} penstock_decision;
+#define PENSTOCK_DECISION_INIT \
+  { sizeof(penstock_decision), {0}, 0, 0, 0 }
+
+/* Reads what `kubectl get nodes,pods -A -o json` printed into a file, and builds its node table.
+ * `policy` is a name (null: "default", what kube-scheduler does by default), `engine` too (null:
+ * PENSTOCK_ENGINE, or the best). PENSTOCK_CORRUPT names the place in the file. */
+PENSTOCK_API enum penstock_status penstock_cluster_read(const char* path, const char* policy,
+                                                        const char* engine,
+                                                        penstock_cluster** cluster);
+PENSTOCK_API void penstock_cluster_destroy(penstock_cluster* cluster);
+/* Decides where a pending pod of the file ("namespace/name") goes. With commit 1 the node's
+ * resources are taken, so that later decisions see it, and the pod is pending no more.
+ * PENSTOCK_NOT_FOUND for a pod that is not pending there; a pod that fits nowhere is no error.
+ * PENSTOCK_UNSUPPORTED names a term of the pod that cannot be evaluated. */
+PENSTOCK_API enum penstock_status penstock_cluster_place(penstock_cluster* cluster, const char* pod,
+                                                         int commit, penstock_decision* decision);
 
 #ifdef __cplusplus
 }

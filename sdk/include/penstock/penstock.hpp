@@ -221,5 +221,26 @@ class comm {
 // The comm of all ranks that the launcher started.
 using world = comm;
 
+// A cluster as `kubectl get nodes,pods -A -o json` printed it, and where its pending pods go.
+class cluster {
+ public:
+  explicit cluster(const std::string& path, const std::string& policy = "default") {
+    penstock_cluster* handle = nullptr;
+    check(penstock_cluster_read(path.c_str(), policy.c_str(), nullptr, &handle));
+    handle_.reset(handle);
+  }
+  penstock_decision place(const std::string& pod, bool commit = true) {
+    penstock_decision decision = PENSTOCK_DECISION_INIT;
+    check(penstock_cluster_place(handle_.get(), pod.c_str(), commit ? 1 : 0, &decision));
+    return decision;
+  }
+
+ private:
+  struct destroy {
+    void operator()(penstock_cluster* handle) const { penstock_cluster_destroy(handle); }
+  };
+  std::unique_ptr<penstock_cluster, destroy> handle_;
+};
+
 }  // namespace penstock
 #endif
