@@ -202,7 +202,7 @@ typedef struct penstock_decision {
 
 /* Reads what `kubectl get nodes,pods -A -o json` printed into a file, and builds its node table.
  * `policy` is a name (null: "default", what kube-scheduler does by default), `engine` too (null:
- * PENSTOCK_ENGINE, or the best). PENSTOCK_CORRUPT names the place in the file. */
+ * PENSTOCK_ENGINE, or the best). PENSTOCK_INVALID_ARGUMENT names the place in the file. */
 PENSTOCK_API enum penstock_status penstock_cluster_read(const char* path, const char* policy,
                                                         const char* engine,
                                                         penstock_cluster** cluster);
