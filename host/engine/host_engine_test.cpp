@@ -11,8 +11,6 @@
 
 #include "penstock/engine/accept.h"
 #include "penstock/engine/select_conformance.h"
-#include "penstock/memory/fence.h"
-#include "penstock/memory/temporary_pool_test.h"
 
 namespace penstock {
 namespace {
@@ -247,28 +245,6 @@ TEST(Accept, SentencesNameTheField) {
   EXPECT_THAT(describe_refusal(d, PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, 0x40).message(),
               HasSubstr("windows"));
   EXPECT_TRUE(describe_refusal(d, PENSTOCK_OK, 0, 0).ok());
-}
-
-// The pool offset and the host address of the same bytes are the same memory.
-class HostEnginePoolTest : public PoolTest {};
-TEST_F(HostEnginePoolTest, AliasesAreSeenThrough) {
-  create();
-  const auto pool = map();
-  const Region region = pool->allocate(request(4096)).value();
-  auto engine = make_engine("scalar");
-  auto queue = Queue::create(pool.get(), QueueConfig{}).value();
-  const std::byte* bytes = pool->resolve(region.address, 4096);
-  penstock_descriptor d = make(PENSTOCK_OP_COPY, 1, 2, 64);
-  d.src[0] = region.address + 1024;
-  d.dst[0] = region.address;
-  d.dst[1] = penstock_address_host(bytes);
-  ASSERT_TRUE(queue->submit(d));
-  (*engine)->advance(*queue);
-  penstock_completion c;
-  ASSERT_TRUE(queue->poll(&c));
-  EXPECT_EQ(c.status, std::uint32_t{PENSTOCK_INVALID_ARGUMENT});
-  EXPECT_EQ(c.field, std::uint32_t{PENSTOCK_FIELD_DST});
-  EXPECT_EQ(c.detail, d.dst[1]);
 }
 
 }  // namespace
