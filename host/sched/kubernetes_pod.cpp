@@ -224,8 +224,8 @@ Result<std::size_t> count_persistent_volumes(const JsonField& volumes) {
 Status find_unsupported(const JsonField& spec, KubernetesPod* pod) {
   const auto note = [pod](std::size_t n, const char* what) {
     if (n == 0) return;
-    pod->unsupported.push_back(fmt::format("unsupported: {} {} of the pod not evaluated", what,
-                                           n == 1 ? "is" : fmt::format("({}) are", n)));
+    pod->unsupported.push_back(
+        fmt::format("unsupported: {} ({}) of the pod: not evaluated", what, n));
   };
   PENSTOCK_ASSIGN(const std::size_t spread, count_items(spec.member("topologySpreadConstraints")));
   note(spread, "topologySpreadConstraints");
@@ -247,7 +247,7 @@ Status find_unsupported(const JsonField& spec, KubernetesPod* pod) {
   PENSTOCK_ASSIGN(const std::size_t gates, count_items(spec.member("schedulingGates")));
   note(gates, "schedulingGates");
   PENSTOCK_ASSIGN(const std::size_t volumes, count_persistent_volumes(spec.member("volumes")));
-  note(volumes, "the place of persistent volumes");
+  note(volumes, "persistent volumes");
   return {};
 }
 
