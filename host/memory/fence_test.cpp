@@ -128,6 +128,7 @@ TEST_F(FenceTest, never_goes_back) {
   EXPECT_TRUE(fence.reached(0));
   fence.signal(7);
   fence.signal(3);
+  EXPECT_EQ(fence.load(), 7u);
   fence.signal(7);
   EXPECT_EQ(fence.load(), 7u);
   EXPECT_TRUE(fence.reached(7));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "penstock/base/forwarding_platform_test.h"
@@ -36,6 +37,25 @@ class CachedHost final : public ForwardingPlatform {
     }
     return error(Code::invalid_argument, "no mapping");
   }
+  // Another machine: neither its locks nor its processes are seen from here.
+  void be_remote(std::uint8_t boot) {
+    boot_ = boot;
+    has_own_locks_ = true;
+  }
+  ProcessIdentity self() override {
+    ProcessIdentity self = to_.self();
+    self.boot_id[0] ^= boot_;
+    return self;
+  }
+  // Runs `action` before the n-th fence from now, once.
+  void interrupt_at(int fence, std::function<void()> action) {
+    fences_left_ = fence;
+    action_ = std::move(action);
+  }
+  bool was_interrupted() const { return action_ == nullptr; }
+  void store_fence() override { count_fence(); }
+  void full_fence() override { count_fence(); }
+
   void write_back(const void* data, std::size_t bytes) override {
     for_each_line(data, bytes, [](Mapping& mapping, std::uint64_t at) { mapping.clean(at); });
   }
@@ -79,7 +99,9 @@ class CachedHost final : public ForwardingPlatform {
       host_.mappings_.push_back({memory, cache, {memory, memory + bytes}, bytes});
       return cache;
     }
-    Status try_lock(std::uint64_t at, std::uint64_t n) override { return to_->try_lock(at, n); }
+    Status try_lock(std::uint64_t at, std::uint64_t n) override {
+      return host_.has_own_locks_ ? Status() : to_->try_lock(at, n);
+    }
     Status try_lock_shared(std::uint64_t at, std::uint64_t n) override {
       return to_->try_lock_shared(at, n);
     }
@@ -97,6 +119,11 @@ class CachedHost final : public ForwardingPlatform {
     CachedHost& host_;
   };
 
+  void count_fence() {
+    if (action_ == nullptr || --fences_left_ > 0) return;
+    const std::function<void()> action = std::exchange(action_, nullptr);
+    action();
+  }
   void release(Mapping& mapping) {
     std::free(mapping.cache);
     (void)to_.unmap(mapping.memory, mapping.bytes);
@@ -113,6 +140,10 @@ class CachedHost final : public ForwardingPlatform {
   }
 
   std::vector<Mapping> mappings_;
+  std::uint8_t boot_ = 0;
+  bool has_own_locks_ = false;
+  int fences_left_ = 0;
+  std::function<void()> action_;
 };
 
 class IncoherentHosts : public PoolTest {
@@ -182,6 +213,48 @@ TEST_F(IncoherentHosts, a_payload_is_seen_once_it_is_published_and_observed) {
   one_->observe(reader + 64, 1000);
   for (int at = 64; at < 1064; ++at) ASSERT_EQ(reader[at], std::byte{7}) << at;
   EXPECT_EQ(reader[1064], std::byte{0});
+}
+
+// Two machines claim the same name, one in the middle of the other's call, at each of its steps.
+TEST_F(IncoherentHosts, a_name_is_won_by_one_host_however_the_calls_interleave) {
+  host_zero_.be_remote(1);
+  host_one_.be_remote(2);
+  create(2 * kMiB, 1, 2);
+  MapOptions options;
+  options.coherence = Coherence::software;
+  options.lock_timeout_ms = 1;
+  zero_ = Pool::map(host_zero_, spec_, options).value();
+  options.host_id = 1;
+  one_ = Pool::map(host_one_, spec_, options).value();
+  int wins[2] = {};
+  for (const bool zero_first : {true, false}) {
+    Pool& outer = zero_first ? *zero_ : *one_;
+    Pool& inner = zero_first ? *one_ : *zero_;
+    CachedHost& host = zero_first ? host_zero_ : host_one_;
+    bool interrupted = true;
+    for (int fence = 1; interrupted; ++fence) {
+      Result<Region> second = error(Code::internal, "not run");
+      host.interrupt_at(fence, [&] { second = inner.allocate(request(4096, "name")); });
+      Result<Region> first = outer.allocate(request(4096, "name"));
+      interrupted = host.was_interrupted();
+      host.interrupt_at(0, nullptr);
+      if (!interrupted) {
+        ASSERT_TRUE(first.ok());
+        ASSERT_TRUE(outer.free(*first).ok());
+        break;
+      }
+      ASSERT_NE(first.ok(), second.ok()) << "fence " << fence << ": " << first.status().to_string()
+                                         << " and " << second.status().to_string();
+      ++wins[first.ok() ? 0 : 1];
+      for (Pool* pool : {zero_.get(), one_.get()}) {
+        ASSERT_EQ(pool->regions().size(), 1u);
+        ASSERT_TRUE(pool->find(RegionKind::user, "name").ok());
+      }
+      ASSERT_TRUE(first.ok() ? outer.free(*first).ok() : inner.free(*second).ok());
+    }
+  }
+  EXPECT_GT(wins[0], 3);
+  EXPECT_GT(wins[1], 3);
 }
 
 // Both hosts keep allocating and freeing; neither's write-back may undo the other's.

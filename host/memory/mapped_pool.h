@@ -79,6 +79,11 @@ class MappedPool final : public Pool {
   std::uint32_t reclaim_locked();
   Status check_name(const RegionRequest& request, bool* reclaimed);
   std::optional<std::uint32_t> free_slot();
+  // Whether other hosts may claim this name at the same time.
+  bool is_contested(const RegionRequest& request) const {
+    return !request.name.empty() && table_->geometry()[0].hosts > 1;
+  }
+  Status settle_name(const RegionRequest& request, std::uint32_t slot);
   // nullopt: no room now, perhaps after a reclaim.
   std::optional<Region> place(const RegionRequest& request, std::uint64_t bytes);
   Status no_room(const RegionRequest& request, std::uint64_t bytes) const;

@@ -54,7 +54,8 @@ std::uint32_t MappedPool::reclaim_locked() {
   for (std::uint32_t slot = first; slot < first + table_->slots_per_host(); ++slot) {
     RegionEntry entry;
     const EntryState state = table_->state(slot, &entry);
-    if (state == EntryState::torn) table_->clear(slot);
+    // With the table lock held, a claim of this host is a dead process's.
+    if (state == EntryState::torn || state == EntryState::claimed) table_->clear(slot);
     if (state != EntryState::live || !is_reclaimable({slot, entry})) continue;
     log::info("pool {}: takes back the {} of {} bytes that process {} left", spec_, label(entry),
               entry.bytes, entry.pid);
@@ -123,7 +124,7 @@ std::optional<Region> MappedPool::place(const RegionRequest& request, std::uint6
     const auto offset = table_->first_fit(live, options_.host_id, device, bytes);
     if (!offset) continue;
     RegionEntry entry{};
-    entry.live = 1;
+    entry.live = is_contested(request) ? kEntryClaimed : kEntryLive;
     entry.kind = static_cast<std::uint8_t>(request.kind);
     entry.flags = request.persistent ? kRegionPersistent : 0;
     entry.device = static_cast<std::uint8_t>(device);
@@ -185,7 +186,53 @@ Result<Region> MappedPool::allocate(const RegionRequest& request) {
   std::optional<Region> region = place(request, bytes);
   if (!region && !reclaimed && reclaim_locked() > 0) region = place(request, bytes);
   if (!region) return no_room(request, bytes);
+  if (is_contested(request)) PENSTOCK_TRY(settle_name(request, region->slot));
   return *region;
+}
+
+// Two hosts that claim a name at once may both have found it free. Each claim is published before
+// the other hosts' slots are read again, so at least one of two claimers sees the other. The higher
+// host withdraws from a lower one's claim; the lower waits until the higher one has withdrawn or
+// made its entry live, which the higher does without waiting for a lower. So at most one entry gets
+// live, and one does: the waiting goes upward, and whoever withdraws has seen another's claim or
+// live entry.
+Status MappedPool::settle_name(const RegionRequest& request, std::uint32_t slot) {
+  const std::uint64_t deadline_ns =
+      platform_.now_ns() + std::uint64_t{options_.lock_timeout_ms} * 1'000'000;
+  const std::uint32_t per_host = table_->slots_per_host();
+  while (true) {
+    platform_.full_fence();  // the claim before the look
+    std::optional<std::uint32_t> waits_for;
+    for (std::uint32_t other = 0; other < table_->slots(); ++other) {
+      const std::uint32_t host = other / per_host;
+      if (host == options_.host_id) continue;
+      RegionEntry entry;
+      const EntryState state = table_->state(other, &entry);
+      if (state != EntryState::live && state != EntryState::claimed) continue;
+      if (entry.kind != static_cast<std::uint8_t>(request.kind) || request.name != entry.name) {
+        continue;
+      }
+      if (state == EntryState::claimed && liveness(lease_of(entry)) == Liveness::dead) continue;
+      if (state == EntryState::live || host < options_.host_id) {
+        table_->clear(slot);
+        return error(Code::already_exists,
+                     "pool {}: the {} was made by process {} of host {} at the same time", spec_,
+                     label(entry), entry.pid, host);
+      }
+      waits_for = host;
+    }
+    if (!waits_for) {
+      table_->confirm(slot);
+      return Status();
+    }
+    if (platform_.now_ns() >= deadline_ns) {
+      table_->clear(slot);
+      return error(Code::deadline_exceeded,
+                   "pool {}: host {} has claimed the name '{}' for {} ms without making it", spec_,
+                   *waits_for, request.name, options_.lock_timeout_ms);
+    }
+    platform_.sleep_ns(20'000);
+  }
 }
 
 Result<RegionEntry> MappedPool::entry_of(const Region& region) const {

@@ -12,11 +12,18 @@ std::uint64_t arena_begin(const Superblock& device, std::uint32_t host) {
   return device.data_offset + host * device.arena_bytes;
 }
 
+std::uint32_t checksum_of(RegionEntry entry) {
+  entry.live = kEntryLive;  // so that confirming changes one word only
+  return crc32c(&entry, offsetof(RegionEntry, checksum));
+}
+
 std::string fault_of(const RegionEntry& entry, std::uint32_t host, const Geometry& geometry) {
-  if (entry.checksum != crc32c(&entry, offsetof(RegionEntry, checksum))) {
+  if (entry.checksum != checksum_of(entry)) {
     return "its checksum does not match, it was left half-written";
   }
-  if (entry.live != 1) return fmt::format("its state is {}, not 0 or 1", entry.live);
+  if (entry.live != kEntryLive && entry.live != kEntryClaimed) {
+    return fmt::format("its state is {}, but it must be 0..{}", entry.live, kEntryClaimed);
+  }
   if (entry.host != host)
     return fmt::format("it names host {} in the slots of {}", entry.host, host);
   if (entry.device >= geometry.size()) {
@@ -44,7 +51,9 @@ EntryState check_region_entry(const RegionEntry& entry, std::uint32_t slot,
                               const Geometry& geometry, std::string* why) {
   if (entry.live == 0) return EntryState::free;
   const std::string fault = fault_of(entry, slot / geometry[0].region_slots, geometry);
-  if (fault.empty()) return EntryState::live;
+  if (fault.empty()) {
+    return entry.live == kEntryLive ? EntryState::live : EntryState::claimed;
+  }
   if (why != nullptr) *why = fault;
   return EntryState::torn;
 }
@@ -64,7 +73,7 @@ Lease lease_of(const RegionEntry& entry) {
   return lease;
 }
 
-void seal(RegionEntry* entry) { entry->checksum = crc32c(entry, offsetof(RegionEntry, checksum)); }
+void seal(RegionEntry* entry) { entry->checksum = checksum_of(*entry); }
 
 RegionEntry RegionTable::load(std::uint32_t slot) const {
   RegionEntry entry;
@@ -88,6 +97,12 @@ void RegionTable::clear(std::uint32_t slot) const {
   const RegionEntry none{};
   memory_.store(at(slot), &none, sizeof(std::uint64_t));
   memory_.store(at(slot), &none, sizeof none);
+}
+
+void RegionTable::confirm(std::uint32_t slot) const {
+  RegionEntry entry = load(slot);
+  entry.live = kEntryLive;
+  memory_.store(at(slot), &entry, sizeof(std::uint64_t));
 }
 
 void RegionTable::collect(std::uint32_t first, std::uint32_t end,

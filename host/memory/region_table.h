@@ -4,6 +4,11 @@
 // when its first byte says so and its checksum holds and its range lies in its host's arena;
 // anything else counts as free. So a process that dies half way through writing an entry leaves a
 // free slot, and one that dies before or after leaves the old or the new state.
+//
+// Between hosts no lock reaches, so a name is settled in two steps: an entry is published as
+// claimed, the other hosts' slots are read again, and only then it is made live, by one word (see
+// MappedPool::settle_name). A claimed entry is found by nobody; left behind, it counts as free for
+// its own host.
 #ifndef PENSTOCK_MEMORY_REGION_TABLE_H_
 #define PENSTOCK_MEMORY_REGION_TABLE_H_
 
@@ -22,6 +27,8 @@ namespace penstock {
 
 inline constexpr std::size_t kRegionNameBytes = 48;  // the terminating zero included
 inline constexpr std::uint8_t kRegionPersistent = 1;
+inline constexpr std::uint8_t kEntryLive = 1;
+inline constexpr std::uint8_t kEntryClaimed = 2;
 
 struct RegionEntry {
   std::uint8_t live;   // 1, or 0 for a free slot
@@ -39,7 +46,7 @@ struct RegionEntry {
   std::uint32_t pid;
   char name[kRegionNameBytes];
   std::uint8_t reserved[8];
-  std::uint32_t checksum;  // CRC-32C of all bytes before
+  std::uint32_t checksum;  // CRC-32C of all bytes before, with `live` taken as kEntryLive
 };
 static_assert(sizeof(RegionEntry) == 128, "an entry is two cache lines");
 static_assert(offsetof(RegionEntry, checksum) == 124);
@@ -47,8 +54,8 @@ static_assert(offsetof(RegionEntry, checksum) == 124);
 // What an entry has to agree with: the superblocks of all devices.
 using Geometry = std::vector<Superblock>;
 
-enum class EntryState { free, live, torn };
-// Whether the entry of global slot `slot` (host * region slots + s) is live. Pure: any bytes are
+enum class EntryState { free, claimed, live, torn };
+// What the entry of global slot `slot` (host * region slots + s) is. Pure: any bytes are
 // fine. When it is torn and `why` is not null, *why says what is wrong with it.
 EntryState check_region_entry(const RegionEntry& entry, std::uint32_t slot,
                               const Geometry& geometry, std::string* why);
@@ -77,6 +84,8 @@ class RegionTable {
   EntryState state(std::uint32_t slot, RegionEntry* entry, std::string* why = nullptr) const;
   void store(std::uint32_t slot, const RegionEntry& entry) const;
   void clear(std::uint32_t slot) const;
+  // Makes a claimed entry live.
+  void confirm(std::uint32_t slot) const;
 
   // The live entries of one host, or of all.
   std::vector<LiveEntry> live(std::uint32_t host) const;

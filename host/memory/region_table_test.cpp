@@ -109,6 +109,18 @@ TEST_F(RegionTableTest, an_entry_cut_at_any_word_counts_as_free) {
   EXPECT_EQ(table_.live().size(), 1u);
 }
 
+TEST_F(RegionTableTest, a_claimed_entry_is_found_once_it_is_confirmed) {
+  RegionEntry claimed = entry(4096, 4096);
+  claimed.live = kEntryClaimed;
+  table_.store(4, claimed);
+  RegionEntry seen;
+  EXPECT_EQ(table_.state(4, &seen), EntryState::claimed);
+  EXPECT_TRUE(table_.live().empty());
+  table_.confirm(4);
+  ASSERT_EQ(table_.live().size(), 1u);
+  EXPECT_STREQ(table_.live()[0].entry.name, "name");
+}
+
 TEST_F(RegionTableTest, entries_that_contradict_the_pool_count_as_free) {
   const RegionEntry good = entry(4096, 4096);
   EXPECT_EQ(fault(good), "live");
@@ -117,7 +129,7 @@ TEST_F(RegionTableTest, entries_that_contradict_the_pool_count_as_free) {
     change(made);
     return fault(made);
   };
-  EXPECT_THAT(changed([](auto& e) { e.live = 2; }), HasSubstr("state"));
+  EXPECT_THAT(changed([](auto& e) { e.live = 3; }), HasSubstr("state"));
   EXPECT_THAT(changed([](auto& e) { e.host = 1; }), HasSubstr("host 1"));
   EXPECT_THAT(changed([](auto& e) { e.device = 2; }), HasSubstr("device 2 of 2"));
   EXPECT_THAT(changed([](auto& e) { e.offset += 1; }), HasSubstr("arena"));
