@@ -97,9 +97,11 @@ struct DeviceInfo {
 class Pool {
  public:
   // Makes the pool with every page reserved. already_exists if a device file exists and is not
-  // empty; on any error nothing is left behind.
+  // empty; on any error nothing is left behind. What a maker that died left half-made is taken
+  // over. A device DAX node gives all its bytes, and is refused only while it holds a pool.
   static Status create(Platform& platform, const PoolConfig& config);
-  // not_found, permission_denied, corrupt (with what is wrong and where), unsupported (version).
+  // not_found, permission_denied, corrupt (with what is wrong and where), unsupported (version),
+  // no_space (a 257th mapping on a host). Waits for a process that is just making the pool.
   static Result<std::unique_ptr<Pool>> map(Platform& platform, const std::string& spec,
                                            const MapOptions& options = {});
   // Removes the device files. busy (naming the pids) if live processes map it, unless forced.
@@ -128,8 +130,10 @@ class Pool {
   // fence. The range must not hold unpublished data of another host.
   virtual void observe(const void* data, std::size_t bytes) const = 0;
 
-  // Regions. allocate: no_space names need and free space, already_exists the holder; takes back
-  // regions of dead owners when space or slots run out. free: not_found for a stale generation.
+  // Regions: one per 16 KiB of a host's share, 32 to 1024 for each host. Contents are whatever was
+  // there. allocate: no_space names need and free space, already_exists the holder; takes back
+  // regions of dead owners when space or slots run out. free: not_found for a stale generation,
+  // unsupported for another host's region. find: a region that reclaim would take is not found.
   virtual Result<Region> allocate(const RegionRequest& request) = 0;
   virtual Status free(const Region& region) = 0;
   virtual Result<Region> find(RegionKind kind, const std::string& name) = 0;

@@ -181,7 +181,11 @@ TEST_F(PoolRegions, two_mappings_of_one_process_are_two_leases) {
   EXPECT_THAT(second->check(), ::testing::ElementsAre(HasSubstr("'left' in slot 0 was left by")));
   EXPECT_EQ(second->reclaim().value(), 1u);
   EXPECT_EQ(second->free(left).code(), Code::not_found);
-  Lease wild = second->lease();
+  first = map();
+  Lease wild = first->lease();
+  wild.process.pid_namespace += 1;
+  EXPECT_EQ(second->liveness(wild), Liveness::dead) << "its slot has another holder";
+  wild = second->lease();
   wild.lock_slot = 1u << 20;
   EXPECT_EQ(second->liveness(wild), Liveness::dead);
   wild = second->lease();

@@ -82,6 +82,9 @@ RegionEntry RegionTable::load(std::uint32_t slot) const {
 }
 
 EntryState RegionTable::state(std::uint32_t slot, RegionEntry* entry, std::string* why) const {
+  // Most slots are free, and their first word says so.
+  memory_.load(entry, at(slot), sizeof(std::uint64_t));
+  if (entry->live == 0) return EntryState::free;
   *entry = load(slot);
   return check_region_entry(*entry, slot, geometry_, why);
 }
