@@ -132,10 +132,11 @@ std::vector<Algorithm> list_algorithms();
 Result<std::shared_ptr<const Plan>> make_plan(const PlanKey& key);
 
 // The most bytes of one part that one pass can take so that the plan's blocks fit into `half_bytes`
-// of every payload device and no rank writes more than `rank_bytes`: a multiple of 64 and of the
-// element size; every smaller part fits as well. kMaxPartBytes where nothing limits it (one rank),
-// 0 for a barrier. Ignores key.part_bytes. no_space if not even one such unit fits;
-// invalid_argument as in make_plan. Lays out about 40 plans: keep what it returns.
+// of every payload device and no rank writes more than `rank_bytes`: a multiple of 64, and so of
+// the element size; every smaller part fits as well. At most key.part_bytes, rounded up, unless
+// that is 0; then kMaxPartBytes where nothing limits it (one rank). 0 for a barrier. no_space if
+// not even 64 bytes fit; invalid_argument as in make_plan. Lays out one plan if key.part_bytes is
+// small and fits, else about 40: callers keep what it returns.
 Result<std::uint64_t> pass_part_bytes(const PlanKey& key, std::uint64_t half_bytes,
                                       std::uint64_t rank_bytes);
 

@@ -30,7 +30,7 @@ const std::vector<std::uint64_t> kSizes = {0, 1, 7, 8, 63, 64, 65, 100, 4096, 40
 TEST(PlanChecker, EveryPlanIsRight) {
   std::size_t count = 0;
   count += for_each_key(
-      {.ranks = range(1, 16), .devices = {1, 6}, .part_bytes = kSizes, .element_bytes = {1}},
+      {.ranks = range(1, 16), .devices = {6}, .part_bytes = kSizes, .element_bytes = {1}},
       expect_right);
   count += for_each_key({.ranks = range(1, 16),
                          .devices = range(1, 6),

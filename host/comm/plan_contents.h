@@ -3,11 +3,11 @@
 #define PENSTOCK_COMM_PLAN_CONTENTS_H_
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,7 +62,10 @@ struct Term {
   std::uint32_t rank = 0;
   std::uint32_t part = 0;
   std::int64_t offset = 0;
-  auto operator<=>(const Term&) const = default;
+  bool operator<(const Term& other) const {
+    return std::tie(call, rank, part, offset) <
+           std::tie(other.call, other.rank, other.part, other.offset);
+  }
 };
 
 // An expression, moved by `shift` bytes. 0 is "undefined".
@@ -99,7 +102,9 @@ class Expressions {
   struct Expression {
     bool is_fold = false;
     std::vector<Term> terms;
-    auto operator<=>(const Expression&) const = default;
+    bool operator<(const Expression& other) const {
+      return std::tie(is_fold, terms) < std::tie(other.is_fold, other.terms);
+    }
   };
   std::uint32_t intern(Expression expression) {
     const auto next = static_cast<std::uint32_t>(table_.size());

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::uint64_t kUnit = PENSTOCK_CACHE_LINE;  // a multiple of every element size
 
+std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
+
 struct Limit {
   std::uint64_t half_bytes;
   std::uint64_t rank_bytes;
@@ -29,31 +31,32 @@ bool fits(PlanKey key, std::uint64_t part_bytes, const Limit& limit) {
 // as well, and the last pass of a call, which takes what is left, needs no check of its own.
 Result<std::uint64_t> pass_part_bytes(const PlanKey& key, std::uint64_t half_bytes,
                                       std::uint64_t rank_bytes) {
-  PlanKey probe = key;
-  probe.part_bytes = 0;
-  PENSTOCK_TRY(plan_internal::check_key(probe));
+  PENSTOCK_TRY(plan_internal::check_key(key));
   if (key.collective == Collective::barrier) return std::uint64_t{0};
 
   const Limit limit{half_bytes, rank_bytes};
-  std::vector<std::uint64_t> starts = plan_internal::thresholds(probe);
-  starts.push_back(kUnit);
-  std::sort(starts.begin(), starts.end());
-  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
-  starts.push_back(kMaxPartBytes + kUnit);
+  const std::uint64_t bound = key.part_bytes == 0 ? kMaxPartBytes : round_up(key.part_bytes);
+  std::vector<std::uint64_t> ends;  // of segments, the last size in each
+  for (const std::uint64_t start : plan_internal::thresholds(key)) {
+    if (start > kUnit && start <= bound) ends.push_back(start - kUnit);
+  }
+  ends.push_back(bound);
+  std::sort(ends.begin(), ends.end());
 
   std::uint64_t best = 0;
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    if (!fits(probe, starts[i], limit)) break;
-    std::uint64_t low = starts[i] / kUnit;  // fits
-    std::uint64_t high = starts[i + 1] / kUnit;
-    const bool whole = fits(probe, (high - 1) * kUnit, limit);
-    if (whole) low = high - 1;
+  for (const std::uint64_t end : ends) {
+    if (fits(key, end, limit)) {
+      best = end;
+      continue;
+    }
+    std::uint64_t high = end / kUnit;  // does not fit
+    std::uint64_t low = best / kUnit;  // the last of the segment before, which counts as fitting
     while (high - low > 1) {
       const std::uint64_t middle = low + (high - low) / 2;
-      (fits(probe, middle * kUnit, limit) ? low : high) = middle;
+      (fits(key, middle * kUnit, limit) ? low : high) = middle;
     }
     best = low * kUnit;
-    if (!whole) break;
+    break;
   }
   if (best == 0) {
     return error(Code::no_space,
@@ -72,7 +75,7 @@ std::uint64_t scratch_half_bytes(const Topology& topology, std::uint64_t rank_by
   const std::uint64_t ranks = topology.ranks;
   const std::uint64_t ranks_on_device =
       (ranks + topology.payload_devices - 1) / topology.payload_devices;
-  const std::uint64_t lines = (rank_bytes + kUnit - 1) / kUnit + ranks;
+  const std::uint64_t lines = round_up(rank_bytes) / kUnit + ranks;
   return ranks_on_device * lines * kUnit;
 }
 
