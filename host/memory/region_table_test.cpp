@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
+#include "penstock/base/forwarding_platform_test.h"
 #include "penstock/memory/lease.h"
 
 namespace penstock {
@@ -107,6 +109,29 @@ TEST_F(RegionTableTest, an_entry_cut_at_any_word_counts_as_free) {
   }
   table_.store(0, whole);
   EXPECT_EQ(table_.live().size(), 1u);
+}
+
+// Notes whether the slot was ever published as all zero.
+class ZeroWatch final : public ForwardingPlatform {
+ public:
+  void write_back(const void* data, std::size_t) override {
+    const std::array<std::byte, 128> zeros{};
+    if (std::memcmp(data, zeros.data(), zeros.size()) == 0) seen = true;
+  }
+  bool seen = false;
+};
+
+// A clear that was cut off after its first word leaves an old entry that only lacks that word.
+TEST_F(RegionTableTest, storing_wipes_what_a_cut_clear_left) {
+  ZeroWatch watch;
+  const RegionTable table(reinterpret_cast<std::byte*>(bytes_.data()), geometry_,
+                          SharedMemory(watch, Coherence::software));
+  table_.store(0, entry(4096, 4096));
+  bytes_[0] = 0;
+  table.store(0, entry(8192, 4096));
+  EXPECT_TRUE(watch.seen);
+  ASSERT_EQ(table_.live().size(), 1u);
+  EXPECT_EQ(table_.live()[0].entry.offset, arena(0, 0) + 8192);
 }
 
 TEST_F(RegionTableTest, a_claimed_entry_is_found_once_it_is_confirmed) {
