@@ -28,7 +28,9 @@ std::string temporary_prefix() {
 
 Result<MapOptions> map_options() {
   MapOptions options;
-  PENSTOCK_ASSIGN(options.coherence, parse_coherence(env::text(env::Id::coherence)));
+  const auto coherence = parse_coherence(env::text(env::Id::coherence));
+  if (!coherence.ok()) return coherence.status().with_context("PENSTOCK_COHERENCE");
+  options.coherence = coherence.value();
   PENSTOCK_ASSIGN(const std::uint64_t host, env::number(env::Id::host_id, 0, 15));
   options.host_id = static_cast<std::uint32_t>(host);
   return options;

@@ -109,9 +109,11 @@ std::vector<std::string> environment_problems() {
   std::vector<std::string> problems;
   add_problem(problems, env::bytes(Id::pool_bytes, kMinDeviceBytes, std::uint64_t{1} << 55));
   add_problem(problems, env::number(Id::pool_devices, 1, PENSTOCK_MAX_DEVICES));
-  add_problem(problems, parse_coherence(env::text(Id::coherence)));
+  const auto coherence = parse_coherence(env::text(Id::coherence));
+  if (!coherence.ok()) problems.push_back("PENSTOCK_COHERENCE: " + coherence.status().message());
   add_problem(problems, env::number(Id::host_id, 0, 15));
-  add_problem(problems, make_engine(env::text(Id::engine)));
+  const auto engine = make_engine(env::text(Id::engine));
+  if (!engine.ok()) problems.push_back("PENSTOCK_ENGINE: " + engine.status().message());
   add_problem(problems, env::number(Id::timeout_ms, 1, std::uint64_t{1} << 30));
   add_problem(problems, env::bytes(Id::block_bytes, PENSTOCK_CACHE_LINE, std::uint64_t{1} << 40));
   const std::string wait = env::text(Id::wait);
@@ -132,7 +134,8 @@ std::vector<std::string> environment_problems() {
     problems.push_back("PENSTOCK_COMM=" + env::text(Id::comm) + " is too long: use 1..31 bytes");
   }
   if (env::is_set(Id::pool)) {
-    add_problem(problems, Pool::map(Platform::host(), env::text(Id::pool)));
+    const auto pool = Pool::map(Platform::host(), env::text(Id::pool));
+    if (!pool.ok()) problems.push_back("PENSTOCK_POOL: " + pool.status().message());
   }
   add_problem(problems, detect_launch());
   return problems;
@@ -170,8 +173,8 @@ void print_engine(const ordered_json& engine) {
   std::printf("  %-8s %s: %s\n", engine["name"].get<std::string>().c_str(),
               engine["available"] ? "available" : "not available",
               engine["reason"].get<std::string>().c_str());
-  if (!engine["available"]) return;
-  std::printf("           %s\n", engine["description"].get<std::string>().c_str());
+  // One that executes nothing by itself wraps another.
+  if (!engine["available"] || engine["operations"].empty()) return;
   std::printf("           operations %s\n", join(engine["operations"]).c_str());
   // Types that can do the same share a line.
   std::vector<std::pair<std::string, std::string>> lines;

@@ -25,11 +25,26 @@ std::string chosen_command(const CLI::App& app) {
 // The ranks of a launcher all have the same command line, so rank 0 speaks for them.
 bool is_silent_rank() { return env::is_set(env::Id::rank) && env::text(env::Id::rank) != "0"; }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& problem) {
+// The word where a subcommand should stand, if there is one; CLI11 only says that one is required.
+std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &app;
+  for (const std::string& word : arguments) {
+    if (at->get_subcommands([](const CLI::App*) { return true; }).empty()) return "";
+    const CLI::App* const next = at->get_subcommand_no_throw(word);
+    if (next == nullptr) return word.empty() || word[0] == '-' ? "" : word;
+    at = next;
+  }
+  return "";
+}
+
+int usage_error(const CLI::App& app, const std::vector<std::string>& arguments,
+                const CLI::ParseError& problem) {
   if (is_silent_rank()) return kExitUsage;
   const std::string command = chosen_command(app);
   std::string what = command == "penstock" ? "usage" : command.substr(std::strlen("penstock "));
   std::string why = problem.what();
+  const std::string unknown = unknown_subcommand(app, arguments);
+  if (!unknown.empty()) why = "there is no subcommand '" + unknown + "'";
   for (char& c : why) {
     if (c == '\n') c = ' ';
   }
@@ -41,7 +56,6 @@ int usage_error(const CLI::App& app, const CLI::ParseError& problem) {
 int run(int argc, char** argv) {
   CLI::App app("Collectives and scheduling decisions over a CXL memory pool", "penstock");
   app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "Show the help of every subcommand");
   app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
   app.footer("`penstock SUBCOMMAND --help` shows the options with an example.");
   Context context;
@@ -50,6 +64,9 @@ int run(int argc, char** argv) {
   add_run(app, context);
   add_perf(app, context);
   add_plan(app, context);
+  add_replay(app, context);
+  add_explain(app, context);
+  add_conformance(app, context);
   add_version(app, context);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -69,7 +86,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& problem) {
-    return usage_error(app, problem);
+    return usage_error(app, arguments, problem);
   }
   return context.action();
 }

@@ -159,6 +159,7 @@ Status measure_all(const PerfOptions& options, const Sweep& sweep, World& world,
   header.fresh = options.measure.fresh;
   const bool table = prints && !options.json;
   if (table) std::fputs(header_text(header).c_str(), stdout);
+  if (table) std::fflush(stdout);
 
   std::vector<PerfRow> rows;
   Scenario scenario;

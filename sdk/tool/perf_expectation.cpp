@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "penstock/descriptor/descriptor.h"
-#include "sizes.h"
 
 namespace penstock::tool {
 namespace {

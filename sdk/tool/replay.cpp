@@ -1,0 +1,176 @@
+// penstock replay: replays a cluster trace under one or several policies.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "command.h"
+#include "options.h"
+#include "penstock/sched/policy.h"
+#include "penstock/sched/replay.h"
+#include "penstock/sched/synthetic.h"
+#include "penstock/sched/trace.h"
+
+namespace penstock::tool {
+namespace {
+
+struct ReplayOptions {
+  std::string nodes;
+  std::string pods;
+  bool synthetic = false;
+  SyntheticConfig shape;
+  std::vector<std::string> policies = {"best-fit"};
+  std::uint64_t seed = 1;
+  std::uint32_t seeds = 1;
+  double inflate = 1.3;
+  std::string engine = "auto";
+  std::string csv;
+  std::string svg;
+  bool json = false;
+};
+
+// A line on a terminal, written over and over; nothing elsewhere.
+class ProgressBar {
+ public:
+  ProgressBar(std::string label, double end_pct) : label_(std::move(label)), end_pct_(end_pct) {}
+  ~ProgressBar() {
+    if (shown_ >= 0) std::fprintf(stderr, "\r\033[K");
+  }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void show(const ReplayProgress& progress) {
+    constexpr int kWidth = 30;
+    const int percent = std::min(100, static_cast<int>(100 * progress.arrived_pct / end_pct_));
+    if (!tty_ || percent == shown_) return;
+    shown_ = percent;
+    const std::string bar(static_cast<std::size_t>(percent * kWidth / 100), '#');
+    std::fprintf(stderr, "\r%s [%-*s] %3d %%, %.1f %% of GPUs allocated ", label_.c_str(), kWidth,
+                 bar.c_str(), percent, progress.gpu_alloc_pct);
+  }
+
+ private:
+  const std::string label_;
+  const double end_pct_;
+  const bool tty_ = ::isatty(STDERR_FILENO) != 0;
+  int shown_ = -1;
+};
+
+Status read_inputs(const ReplayOptions& options, ReplayConfig* config) {
+  const bool files = !options.nodes.empty() || !options.pods.empty();
+  if (options.synthetic && files) {
+    return error(Code::invalid_argument,
+                 "--synthetic makes its own trace; leave out --nodes and --pods");
+  }
+  if (options.synthetic) {
+    PENSTOCK_ASSIGN(SyntheticTrace trace, synthetic_trace(options.shape));
+    config->nodes = std::move(trace.nodes);
+    config->pods = std::move(trace.pods);
+    return {};
+  }
+  if (options.nodes.empty() || options.pods.empty()) {
+    return error(Code::invalid_argument,
+                 "no trace given; use --nodes FILE and --pods FILE, or --synthetic");
+  }
+  PENSTOCK_ASSIGN(config->nodes, read_trace_nodes(options.nodes));
+  PENSTOCK_ASSIGN(config->pods, read_trace_pods(options.pods));
+  return {};
+}
+
+Status write_file(const char* option, const std::string& path, const std::string& text) {
+  if (path.empty()) return {};
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (file) return {};
+  return error(Code::io_error, "{} {}: cannot be written; name a file in a folder that is there",
+               option, path);
+}
+
+int run_replays(const ReplayOptions& options) {
+  ReplayConfig config;
+  Status status = read_inputs(options, &config);
+  if (!status.ok()) return fail("replay", status);
+  config.inflate = options.inflate;
+  config.engine = options.engine;
+  std::vector<std::string> policies = options.policies;
+  if (policies == std::vector<std::string>{"all"}) {
+    policies.clear();
+    for (const Policy& policy : built_in_policies()) policies.push_back(policy.name);
+  }
+  for (const std::string& policy : policies) {
+    const auto found = find_policy(policy);
+    if (!found.ok()) return fail("replay", found.status());
+  }
+  std::vector<ReplayResult> results;
+  for (const std::string& policy : policies) {
+    for (std::uint32_t i = 0; i < options.seeds; ++i) {
+      config.policy = policy;
+      config.seed = options.seed + i;
+      ProgressBar bar(fmt::format("{} seed {}", policy, config.seed), 100 * options.inflate);
+      auto result = replay(config, [&bar](const ReplayProgress& progress) {
+        bar.show(progress);
+        return true;
+      });
+      if (!result.ok()) return fail("replay", result.status());
+      results.push_back(std::move(result).value());
+    }
+  }
+  status = write_file("--csv", options.csv, replay_csv(results));
+  if (status.ok()) status = write_file("--svg", options.svg, replay_svg(results));
+  if (!status.ok()) return fail("replay", status);
+  std::string text = options.json ? replay_json(results) : replay_text(results);
+  if (text.empty() || text.back() != '\n') text += '\n';
+  std::fputs(text.c_str(), stdout);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("replay", "Replay a cluster trace under a policy");
+  command->footer(
+      "Pods arrive in an order shuffled by the seed, until their GPU demand is --inflate times "
+      "the\n"
+      "cluster's GPUs; nothing leaves, and what fits nowhere is dropped.\n"
+      "Example: penstock replay --nodes nodes.csv --pods pods.csv --policy best-fit,random "
+      "--seeds 10\n"
+      "         penstock replay --synthetic --policy dot-product --svg curve.svg");
+  auto options = std::make_shared<ReplayOptions>();
+  command->add_option("--nodes", options->nodes, "CSV: sn, cpu_milli, memory_mib, gpu, model")
+      ->type_name("FILE");
+  command
+      ->add_option("--pods", options->pods,
+                   "CSV: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec")
+      ->type_name("FILE");
+  command->add_flag("--synthetic", options->synthetic,
+                    "Make a trace of the published one's shape from the seed");
+  add_number(*command, "--synthetic-nodes", options->shape.nodes, 1, 1u << 20,
+             "Nodes of the synthetic trace");
+  add_number(*command, "--synthetic-pods", options->shape.pods, 1, 1u << 24,
+             "Pods of the synthetic trace");
+  std::string names;
+  for (const Policy& policy : built_in_policies()) names += policy.name + ", ";
+  command->add_option("--policy", options->policies, names + "or all; several with commas")
+      ->delimiter(',')
+      ->type_name("NAME")
+      ->default_str("best-fit");
+  add_number(*command, "--seed", options->seed, 0, UINT64_MAX - (1u << 20),
+             "Seed of the first run");
+  add_number(*command, "--seeds", options->seeds, 1, 10000, "Runs of each policy, seed by seed");
+  add_real(*command, "--inflate", options->inflate, 0.01, 10, "GPU demand that arrives");
+  command->add_option("--engine", options->engine, "Engine, by name")
+      ->type_name("NAME")
+      ->default_str("auto");
+  command->add_option("--csv", options->csv, "Write the curves as CSV")->type_name("FILE");
+  command->add_option("--svg", options->svg, "Draw the curves")->type_name("FILE");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([&context, options] {
+    options->shape.seed = options->seed;
+    context.action = [options] { return run_replays(*options); };
+  });
+}
+
+}  // namespace penstock::tool
