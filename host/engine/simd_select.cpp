@@ -53,6 +53,12 @@ class Selection {
  private:
   static bool is_score(const penstock_column_op& op) { return PENSTOCK_COLUMN_OP_IS_SCORE(op.op); }
 
+  // Raw scores whose bound is below 2^31; normalised ones are small, whatever the operation.
+  static bool is_small(const penstock_column_op& op) {
+    return op.op != PENSTOCK_SCORE_FEATURES && op.op != PENSTOCK_SCORE_BEST_FIT &&
+           op.op != PENSTOCK_SCORE_DOT_PRODUCT;
+  }
+
   bool normalises() const {
     return std::any_of(program_.ops, program_.ops + program_.n_ops, [](const auto& op) {
       return is_score(op) && op.normalise != PENSTOCK_NORMALISE_NONE;
@@ -115,7 +121,7 @@ class Selection {
           scores[i] = scalar_normalise_one(op.normalise, range, scores[i]);
         });
       }
-      kernels_.accumulate(scores, op.weight, true, block.words, scratch().total.data() + row);
+      kernels_.accumulate(scores, op.weight, true, true, block.words, scratch().total.data() + row);
     }
   }
 
@@ -179,7 +185,8 @@ class Selection {
       if (!is_score(op) || op.normalise != PENSTOCK_NORMALISE_NONE) continue;
       std::int64_t* target = !add && op.weight == 1 ? total : scores;
       score(op, block, feasible, target);
-      if (target == scores) kernels_.accumulate(scores, op.weight, add, block.words, total);
+      if (target == scores)
+        kernels_.accumulate(scores, op.weight, is_small(op), add, block.words, total);
       add = true;
     }
     if (!add) std::fill_n(total, block.words * 64, 0);

@@ -9,58 +9,12 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h.
 #include "hwy/highway.h"
+#include "penstock/engine/simd_select_resources-inl.h"
+#include "penstock/engine/simd_select_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-const hn::ScalableTag<std::int64_t> kInt;
-const hn::ScalableTag<std::uint64_t> kWord;
-const hn::ScalableTag<double> kReal;
-using Int = hn::Vec<decltype(kInt)>;
-using Word = hn::Vec<decltype(kWord)>;
-using Real = hn::Vec<decltype(kReal)>;
-using IntMask = hn::Mask<decltype(kInt)>;
-using RealMask = hn::Mask<decltype(kReal)>;
-
-// Quotients. For integers a >= 0 and b > 0 with a + b < 2^53, floor(a / b) is the floor of the
-// float64 quotient: let n = floor(a / b). The rounded quotient is at least n, because n is a
-// float64. If it were n + 1, the true one would be within half a unit in the last place, at most
-// (n + 1) * 2^-53, below n + 1; but it is at least 1 / b below, and (n + 1) * b <= a + b < 2^53.
-// With kQuantityBits, 100 * a + b < 101 * 2^46 < 2^53.
-constexpr int kQuantityBits = 46;
-constexpr std::int64_t kExact = std::int64_t{1} << 52;
-
-// Every bit of the cells that were read is gathered, to tell afterwards whether all of them were in
-// [0, 2^kBits).
-HWY_INLINE void gather(Int cell, Word& seen) { seen = hn::Or(seen, hn::BitCast(kWord, cell)); }
-template <int kBits = kQuantityBits>
-HWY_INLINE bool all_below(Word seen) {
-  return hn::AllTrue(kWord, hn::ShiftRight<kBits>(seen) == hn::Zero(kWord));
-}
-
-HWY_INLINE Int load(const std::int64_t* p) { return hn::LoadU(kInt, p); }
-HWY_INLINE Real to_real(Int v) { return hn::ConvertTo(kReal, v); }
-HWY_INLINE Real real(double v) { return hn::Set(kReal, v); }
-HWY_INLINE Int integer(std::int64_t v) { return hn::Set(kInt, v); }
-HWY_INLINE void store(Real v, std::int64_t* p) { hn::StoreU(hn::ConvertTo(kInt, v), kInt, p); }
-HWY_INLINE Real truncate(Real v) {
-  const Real limit = real(static_cast<double>(PENSTOCK_MAX_FREE_VALUE));
-  return hn::Min(hn::Max(v, hn::Neg(limit)), limit);
-}
-
-// Bit i of the result: lane i of the mask.
-HWY_INLINE std::uint64_t mask_bits(IntMask mask) {
-  std::uint8_t bytes[8] = {};
-  hn::StoreMaskBits(kInt, mask, bytes);
-  return bytes[0];
-}
-// Lanes whose bit, from `from` on, is set.
-HWY_INLINE IntMask bits_mask(std::uint64_t word, std::size_t from) {
-  const std::uint64_t bits = word >> from;
-  return hn::LoadMaskBits(kInt, reinterpret_cast<const std::uint8_t*>(&bits));
-}
 
 // ---- filters ----
 
@@ -88,8 +42,7 @@ bool fit(const TableView& table, const penstock_column_op& op, const penstock_ta
       for (std::uint32_t k = 0; k < n; k++) {
         const Int a = load(allocatable[k] + w * 64 + i);
         const Int q = load(requested[k] + w * 64 + i);
-        gather(a, cells);
-        gather(q, cells);
+        gather(a, q, cells);
         all = hn::And(all, a - q > request_less_1[k]);
       }
       passes[w] |= mask_bits(all) << i;
@@ -129,135 +82,6 @@ bool filter(const TableView& table, const penstock_column_op& op, const penstock
   return false;
 }
 
-// ---- scores of resources ----
-
-// The listed resources that do not leave the sums, whatever the row.
-struct Resources {
-  const std::int64_t* allocatable[PENSTOCK_MAX_RESOURCES];
-  const std::int64_t* used[PENSTOCK_MAX_RESOURCES];
-  Int request[PENSTOCK_MAX_RESOURCES];
-  Real weight[PENSTOCK_MAX_RESOURCES];
-  std::uint32_t n;
-};
-void collect(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-             std::int64_t* used, const std::int64_t* request, RowBlock block, Resources* list) {
-  list->n = 0;
-  for (std::uint32_t i = 0; i < op.n; i++) {
-    const std::uint32_t r = op.column[i];
-    if (((op.skip_unasked >> i) & 1) != 0 && task.request[r] == 0) continue;
-    list->allocatable[list->n] = table.column(table.allocatable, r) + block.begin;
-    list->used[list->n] = table.column(used, r) + block.begin;
-    list->request[list->n] = integer(request[r]);
-    list->weight[list->n++] = real(op.list_weight[i]);
-  }
-}
-
-template <bool kLeast>
-bool allocation_score(const TableView& table, const penstock_column_op& op,
-                      const penstock_task& task, RowBlock block, std::int64_t* scores) {
-  Resources list;
-  collect(table, op, task, table.scored, task.scored_request, block, &list);
-  Word cells = hn::Zero(kWord);
-  const Real zero = hn::Zero(kReal);
-  const Real hundred = real(100);
-  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
-    Real sum = zero;
-    Real weights = zero;
-    for (std::uint32_t k = 0; k < list.n; k++) {
-      const Int allocatable = load(list.allocatable[k] + row);
-      const Int scored = load(list.used[k] + row);
-      gather(allocatable, cells);
-      gather(scored, cells);
-      const Real limit = to_real(allocatable);
-      const Int used = scored + list.request[k];
-      const Real counted =
-          kLeast ? hn::Max(to_real(allocatable - used), zero) : hn::Min(to_real(used), limit);
-      // Where allocatable is 0 this is no number, and does not count.
-      const Real share = hn::Floor(counted * hundred / limit);
-      const RealMask counts = limit > zero;
-      sum = sum + hn::IfThenElseZero(counts, share * list.weight[k]);
-      weights = weights + hn::IfThenElseZero(counts, list.weight[k]);
-    }
-    store(hn::IfThenElseZero(weights > zero, hn::Floor(sum / weights)), scores + row);
-  }
-  return all_below(cells);
-}
-
-bool balanced_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-                    RowBlock block, std::int64_t* scores) {
-  bool asks = false;
-  for (std::uint32_t i = 0; i < op.n; i++) asks = asks || task.request[op.column[i]] > 0;
-  if (!asks) {
-    std::fill_n(scores, block.words * 64, 0);
-    return true;
-  }
-  Resources list;
-  collect(table, op, task, table.requested, task.request, block, &list);
-  Word cells = hn::Zero(kWord);
-  const Real zero = hn::Zero(kReal);
-  const Real one = real(1);
-  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
-    Real fractions[PENSTOCK_MAX_RESOURCES];
-    RealMask counts[PENSTOCK_MAX_RESOURCES];
-    Real n = zero;
-    Real total = zero;
-    Real difference = zero;  // of the first two that count
-    for (std::uint32_t k = 0; k < list.n; k++) {
-      const Int allocatable = load(list.allocatable[k] + row);
-      const Int requested = load(list.used[k] + row);
-      gather(allocatable, cells);
-      gather(requested, cells);
-      counts[k] = hn::RebindMask(kReal, allocatable > hn::Zero(kInt));
-      const Real limit = hn::IfThenElse(counts[k], to_real(allocatable), one);
-      fractions[k] = hn::Min(one, to_real(requested + list.request[k]) / limit);
-      total = total + hn::IfThenElseZero(counts[k], fractions[k]);
-      const Real next = hn::IfThenElse(n == zero, fractions[k], difference - fractions[k]);
-      difference = hn::IfThenElse(counts[k], next, difference);
-      n = n + hn::IfThenElseZero(counts[k], one);
-    }
-    Real deviation = hn::IfThenElseZero(n == real(2), hn::Abs(difference) / real(2));
-    if (list.n > 2) {
-      const Real population = hn::Max(n, one);
-      const Real mean = total / population;
-      Real squares = zero;
-      for (std::uint32_t k = 0; k < list.n; k++) {
-        const Real off = fractions[k] - mean;
-        squares = squares + hn::IfThenElseZero(counts[k], off * off);
-      }
-      deviation = hn::IfThenElse(n > real(2), hn::Sqrt(squares / population), deviation);
-    }
-    store(truncate((one - deviation) * real(100)), scores + row);
-  }
-  return all_below(cells);
-}
-
-// BEST_FIT and DOT_PRODUCT.
-template <bool kBestFit>
-bool machine_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-                   RowBlock block, std::int64_t* scores) {
-  Word cells = hn::Zero(kWord);
-  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
-    Real s = hn::Zero(kReal);
-    for (std::uint32_t k = 0; k < op.n; k++) {
-      const std::uint32_t r = op.column[k];
-      const Int allocatable = load(table.column(table.allocatable, r) + block.begin + row);
-      const Int requested = load(table.column(table.requested, r) + block.begin + row);
-      gather(allocatable, cells);
-      gather(requested, cells);
-      const Int left = allocatable - requested;
-      const double scale = static_cast<double>(op.scale[k]);
-      if (kBestFit) {
-        s = s + real(0.5) * to_real(left - integer(task.request[r])) / real(scale);
-      } else {
-        s = s + to_real(left) / real(scale) * real(static_cast<double>(task.request[r]) / scale);
-      }
-    }
-    if (!kBestFit) s = s / real(op.n);
-    store(truncate(real(100) * (real(1) - s)), scores + row);
-  }
-  return all_below(cells);
-}
-
 // ---- other scores ----
 
 bool bits_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
@@ -291,7 +115,7 @@ bool features_score(const TableView& table, const penstock_column_op& op, const 
     Real sum = hn::Zero(kReal);
     for (std::uint32_t j = 0; j < op.n; j++) {
       const Int cell = load(table.column(table.free, op.column[j]) + block.begin + row);
-      gather(cell + bound, shifted);
+      gather(cell + bound, cell + bound, shifted);
       sum = sum + to_real(cell) * real(static_cast<double>(task.feature[j]));
     }
     store(sum, scores + row);
@@ -325,7 +149,7 @@ bool gpu_packing_score(const TableView& table, const penstock_column_op& op,
       fullest = hn::IfThenElse(fits, hn::Min(fullest, free_milli), fullest);
     }
     const Int gpus = load(table.column(table.allocatable, op.column[0]) + block.begin + row);
-    gather(gpus, cells);
+    gather(gpus, gpus, cells);
     const IntMask idle = hn::And(total > hn::Zero(kInt), total == gpus);
     const Real n = hn::Floor(to_real(total) / real(1000));
     const Real idle_score = hn::Max(real(33) - n, n);
@@ -334,9 +158,9 @@ bool gpu_packing_score(const TableView& table, const penstock_column_op& op,
     const Real chosen =
         hn::IfThenElse(hn::RebindMask(kReal, fullest == integer(1000)), entire_score, partial);
     const IntMask enough = fitting > integer(static_cast<std::int64_t>(count) - 1);
-    store(hn::IfThenElse(hn::RebindMask(kReal, idle), idle_score,
-                         hn::IfThenElseZero(hn::RebindMask(kReal, enough), chosen)),
-          scores + row);
+    store_integer(hn::IfThenElse(hn::RebindMask(kReal, idle), idle_score,
+                                 hn::IfThenElseZero(hn::RebindMask(kReal, enough), chosen)),
+                  scores + row);
   }
   return all_below(cells);
 }
@@ -359,8 +183,8 @@ bool gpu_clustering_score(const TableView& table, const penstock_column_op& op,
     const RealMask alone = hn::RebindMask(kReal, hn::Not(others > zero));
     const RealMask mine = hn::RebindMask(kReal, own > zero);
     const Real used = hn::Trunc(real(25) * to_real(integer(op.scale[0]) - total) / scale);
-    store(used + hn::IfThenElseZero(mine, real(50)) + hn::IfThenElseZero(alone, real(25)),
-          scores + row);
+    store_integer(used + hn::IfThenElseZero(mine, real(50)) + hn::IfThenElseZero(alone, real(25)),
+                  scores + row);
   }
   return true;
 }
@@ -448,7 +272,8 @@ bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
   for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
     const Real numerator = to_real(load(scores + row)) * real(factor) + real(shift);
     const Real quotient = hn::Trunc(numerator / real(divisor));
-    store(hn::Clamp(real(offset) + real(sign) * quotient, hn::Neg(limit), limit), scores + row);
+    store_integer(hn::Clamp(real(offset) + real(sign) * quotient, hn::Neg(limit), limit),
+                  scores + row);
   }
   return true;
 }
@@ -468,14 +293,31 @@ HWY_INLINE Word multiply(Word a, Word b) {
 }
 #endif
 
-void accumulate(const std::int64_t* scores, std::int32_t weight, bool add, std::uint32_t words,
-                std::int64_t* total) {
-  const Word factor = hn::Set(kWord, static_cast<std::uint64_t>(std::int64_t{weight}));
+// Products below 2^31 by 2^31 in one multiplication.
+HWY_INLINE Int multiply_small(Int a, Int b) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(kInt, hn::GetLane(a) * hn::GetLane(b));
+#else
+  const hn::RepartitionToNarrow<decltype(kInt)> halves;
+  return hn::MulEven(hn::BitCast(halves, a), hn::BitCast(halves, b));
+#endif
+}
+
+template <bool kSmall>
+void accumulate_scores(const std::int64_t* scores, std::int32_t weight, bool add,
+                       std::uint32_t words, std::int64_t* total) {
+  const Int factor = integer(weight);
   for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
-    Int v = load(scores + row);
-    if (weight != 1) v = hn::BitCast(kInt, multiply(hn::BitCast(kWord, v), factor));
-    hn::StoreU(add ? load(total + row) + v : v, kInt, total + row);
+    const Int v = load(scores + row);
+    const Int product =
+        kSmall ? multiply_small(v, factor)
+               : hn::BitCast(kInt, multiply(hn::BitCast(kWord, v), hn::BitCast(kWord, factor)));
+    hn::StoreU(add ? load(total + row) + product : product, kInt, total + row);
   }
+}
+void accumulate(const std::int64_t* scores, std::int32_t weight, bool small, bool add,
+                std::uint32_t words, std::int64_t* total) {
+  (small ? accumulate_scores<true> : accumulate_scores<false>)(scores, weight, add, words, total);
 }
 
 std::uint64_t above(const std::int64_t* total, std::int64_t threshold) {

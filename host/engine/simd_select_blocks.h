@@ -36,9 +36,10 @@ struct BlockKernels {
   // Normalises in place.
   bool (*normalise)(std::uint32_t normalise, const ScoreRange& range, std::uint32_t words,
                     std::int64_t* scores);
-  // total[i] = (add ? total[i] : 0) + weight * scores[i].
-  void (*accumulate)(const std::int64_t* scores, std::int32_t weight, bool add, std::uint32_t words,
-                     std::int64_t* total);
+  // total[i] = (add ? total[i] : 0) + weight * scores[i]; small: the scores of feasible rows are
+  // within +-2^30.
+  void (*accumulate)(const std::int64_t* scores, std::int32_t weight, bool small, bool add,
+                     std::uint32_t words, std::int64_t* total);
   // Which of 64 rows have a score above the threshold.
   std::uint64_t (*above)(const std::int64_t* total, std::int64_t threshold);
   // Which of 64 rows from `row` on have a score above the threshold, or at it and a tie hash of at

@@ -1,0 +1,159 @@
+// Block kernels of the scores that look at allocatable, requested and scored.
+#if defined(PENSTOCK_ENGINE_SIMD_SELECT_RESOURCES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PENSTOCK_ENGINE_SIMD_SELECT_RESOURCES_INL_H_
+#undef PENSTOCK_ENGINE_SIMD_SELECT_RESOURCES_INL_H_
+#else
+#define PENSTOCK_ENGINE_SIMD_SELECT_RESOURCES_INL_H_
+#endif
+
+#include "penstock/engine/simd_select_vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock {
+namespace HWY_NAMESPACE {
+// The listed resources that do not leave the sums, whatever the row.
+struct Resources {
+  const std::int64_t* allocatable[PENSTOCK_MAX_RESOURCES];
+  const std::int64_t* used[PENSTOCK_MAX_RESOURCES];
+  Int request[PENSTOCK_MAX_RESOURCES];
+  Real weight[PENSTOCK_MAX_RESOURCES];
+  std::uint32_t n;
+};
+void collect(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+             std::int64_t* used, const std::int64_t* request, RowBlock block, Resources* list) {
+  list->n = 0;
+  for (std::uint32_t i = 0; i < op.n; i++) {
+    const std::uint32_t r = op.column[i];
+    if (((op.skip_unasked >> i) & 1) != 0 && task.request[r] == 0) continue;
+    list->allocatable[list->n] = table.column(table.allocatable, r) + block.begin;
+    list->used[list->n] = table.column(used, r) + block.begin;
+    list->request[list->n] = integer(request[r]);
+    list->weight[list->n++] = real(op.list_weight[i]);
+  }
+}
+
+const hn::Rebind<float, decltype(kReal)> kHalf;
+
+// floor(sum / weights) of integers, sum + weights < 2^24.
+HWY_INLINE Real small_quotient(Real sum, Real weights) {
+  return hn::PromoteTo(kReal, hn::Floor(hn::DemoteTo(kHalf, sum) / hn::DemoteTo(kHalf, weights)));
+}
+
+// floor(100 * part / whole) of integers 0 <= part <= whole < 2^kQuantityBits, whole > 0. A float32
+// division costs a third of a float64 one: four roundings of at most 2^-24 each, then a reduction
+// by 2^-20, leave a value that is below the quotient by less than 2^-19 of it, so that its floor is
+// the result or 1 less, which the remainder in float64 tells: it is exact, fused or not.
+HWY_INLINE Real percent(Real part, Real whole) {
+  const auto scale = hn::Set(kHalf, 100.0f * (1.0f - 1.0f / (1 << 20)));
+  const auto low = hn::DemoteTo(kHalf, part) * scale / hn::DemoteTo(kHalf, whole);
+  const Real guess = hn::PromoteTo(kReal, hn::Floor(low));
+  const Real remainder = hn::NegMulAdd(guess, whole, part * real(100));
+  return guess + hn::IfThenElseZero(remainder >= whole, real(1));
+}
+
+template <bool kLeast>
+bool allocation_score(const TableView& table, const penstock_column_op& op,
+                      const penstock_task& task, RowBlock block, std::int64_t* scores) {
+  Resources list;
+  collect(table, op, task, table.scored, task.scored_request, block, &list);
+  Word cells = hn::Zero(kWord);
+  const Real zero = hn::Zero(kReal);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real sum = zero;
+    Real weights = zero;
+    for (std::uint32_t k = 0; k < list.n; k++) {
+      const Int allocatable = load(list.allocatable[k] + row);
+      const Int scored = load(list.used[k] + row);
+      gather(allocatable, scored, cells);
+      const Real limit = to_real(allocatable);
+      const Int used = scored + list.request[k];
+      const Real counted =
+          kLeast ? hn::Max(to_real(allocatable - used), zero) : hn::Min(to_real(used), limit);
+      // Where allocatable is 0 this is no number, and does not count.
+      const Real share = percent(counted, limit);
+      const RealMask counts = limit > zero;
+      sum = sum + hn::IfThenElseZero(counts, share * list.weight[k]);
+      weights = weights + hn::IfThenElseZero(counts, list.weight[k]);
+    }
+    store_integer(hn::IfThenElseZero(weights > zero, small_quotient(sum, weights)), scores + row);
+  }
+  return all_below(cells);
+}
+
+bool balanced_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                    RowBlock block, std::int64_t* scores) {
+  bool asks = false;
+  for (std::uint32_t i = 0; i < op.n; i++) asks = asks || task.request[op.column[i]] > 0;
+  if (!asks) {
+    std::fill_n(scores, block.words * 64, 0);
+    return true;
+  }
+  Resources list;
+  collect(table, op, task, table.requested, task.request, block, &list);
+  Word cells = hn::Zero(kWord);
+  const Real zero = hn::Zero(kReal);
+  const Real one = real(1);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real fractions[PENSTOCK_MAX_RESOURCES];
+    RealMask counts[PENSTOCK_MAX_RESOURCES];
+    Real n = zero;
+    Real total = zero;
+    Real difference = zero;  // of the first two that count
+    for (std::uint32_t k = 0; k < list.n; k++) {
+      const Int allocatable = load(list.allocatable[k] + row);
+      const Int requested = load(list.used[k] + row);
+      gather(allocatable, requested, cells);
+      counts[k] = hn::RebindMask(kReal, allocatable > hn::Zero(kInt));
+      const Real limit = hn::IfThenElse(counts[k], to_real(allocatable), one);
+      fractions[k] = hn::Min(one, to_real(requested + list.request[k]) / limit);
+      total = total + hn::IfThenElseZero(counts[k], fractions[k]);
+      const Real next = hn::IfThenElse(n == zero, fractions[k], difference - fractions[k]);
+      difference = hn::IfThenElse(counts[k], next, difference);
+      n = n + hn::IfThenElseZero(counts[k], one);
+    }
+    Real deviation = hn::IfThenElseZero(n == real(2), hn::Abs(difference) / real(2));
+    if (list.n > 2) {
+      const Real population = hn::Max(n, one);
+      const Real mean = total / population;
+      Real squares = zero;
+      for (std::uint32_t k = 0; k < list.n; k++) {
+        const Real off = fractions[k] - mean;
+        squares = squares + hn::IfThenElseZero(counts[k], off * off);
+      }
+      deviation = hn::IfThenElse(n > real(2), hn::Sqrt(squares / population), deviation);
+    }
+    store(truncate((one - deviation) * real(100)), scores + row);
+  }
+  return all_below(cells);
+}
+
+// BEST_FIT and DOT_PRODUCT.
+template <bool kBestFit>
+bool machine_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                   RowBlock block, std::int64_t* scores) {
+  Word cells = hn::Zero(kWord);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real s = hn::Zero(kReal);
+    for (std::uint32_t k = 0; k < op.n; k++) {
+      const std::uint32_t r = op.column[k];
+      const Int allocatable = load(table.column(table.allocatable, r) + block.begin + row);
+      const Int requested = load(table.column(table.requested, r) + block.begin + row);
+      gather(allocatable, requested, cells);
+      const Int left = allocatable - requested;
+      const double scale = static_cast<double>(op.scale[k]);
+      if (kBestFit) {
+        s = s + real(0.5) * to_real(left - integer(task.request[r])) / real(scale);
+      } else {
+        s = s + to_real(left) / real(scale) * real(static_cast<double>(task.request[r]) / scale);
+      }
+    }
+    if (!kBestFit) s = s / real(op.n);
+    store(truncate(real(100) * (real(1) - s)), scores + row);
+  }
+  return all_below(cells);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+#endif
