@@ -230,7 +230,9 @@ void add_calls(CLI::App* command, const std::shared_ptr<PerfOptions>& options) {
              "Calls before those that are timed");
   add_number(*command, "-c,--check", options->measure.checks, 0, 1000,
              "Calls whose results are checked byte by byte; 0 for none");
-  command->add_option("-d,--datatype,--type", options->type, "Element type, or all")
+  command
+      ->add_option("-d,--datatype,--type", options->type,
+                   "Element type (nccl-tests' names, too), or all")
       ->type_name("NAME")
       ->default_str("f32");
   command

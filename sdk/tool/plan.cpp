@@ -163,7 +163,9 @@ void add_plan(CLI::App& app, Context& context) {
              "Memory devices of the pool");
   add_size(*command, "--size", options->size, 0, std::uint64_t{1} << 50,
            "Bytes, as `penstock perf` counts them: of the vector, or of all ranks' parts", "1M");
-  add_choice(*command, "--type", options->type, type_names(), "Element type");
+  command->add_option("--type", options->type, "Element type")
+      ->type_name("NAME")
+      ->default_str("f32");
   add_number(*command, "--root", options->root, 0, kMaxRanks - 1, "Root of a rooted collective");
   command->add_flag("--in-place", options->in_place, "Send and receive buffer are the same memory");
   command->add_option("--algorithm", options->algorithm, "Name, or auto")

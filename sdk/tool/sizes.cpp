@@ -1,5 +1,7 @@
 #include "sizes.h"
 
+#include <map>
+
 #include "options.h"
 #include "penstock/descriptor/descriptor.h"
 
@@ -33,6 +35,14 @@ std::vector<std::string> redop_names() {
 }
 
 Result<std::uint32_t> parse_type(const std::string& name) {
+  // The names that nccl-tests and numeric libraries have for the same types.
+  static const std::map<std::string, std::uint32_t> aliases = {
+      {"half", PENSTOCK_F16},         {"float16", PENSTOCK_F16},
+      {"float", PENSTOCK_F32},        {"float32", PENSTOCK_F32},
+      {"double", PENSTOCK_F64},       {"float64", PENSTOCK_F64},
+      {"bfloat16", PENSTOCK_BF16},    {"float8e4m3", PENSTOCK_F8E4M3},
+      {"float8e5m2", PENSTOCK_F8E5M2}};
+  if (const auto alias = aliases.find(name); alias != aliases.end()) return alias->second;
   return find_name("type", name, type_names());
 }
 

@@ -14,7 +14,8 @@ namespace penstock::tool {
 // Names of element types and of reduction operations, as they stand on command lines.
 std::vector<std::string> type_names();
 std::vector<std::string> redop_names();
-// not_found lists the names. redop: "premulsum" and "premul_sum" are both read.
+// not_found lists the names. Those of nccl-tests are read as well: "half", "float", "double",
+// "bfloat16", ...; "premulsum" beside "premul_sum".
 Result<std::uint32_t> parse_type(const std::string& name);
 Result<std::uint32_t> parse_redop(const std::string& name);
 
