@@ -1,5 +1,6 @@
 #include "penstock/engine/update.h"
 
+#include <atomic>
 #include <memory>
 #include <new>
 
@@ -31,6 +32,14 @@ Cells cells_of(const TableView& table, std::uint32_t field) {
       return {table.free, header.n_free, -PENSTOCK_MAX_FREE_VALUE, PENSTOCK_MAX_FREE_VALUE};
   }
   return {nullptr, 0, 0, 0};
+}
+
+// The list may lie in memory that another process writes. What is used is what was checked: the
+// fence keeps the compiler from reading the original again.
+penstock_update private_copy(const penstock_update& update) {
+  const penstock_update copy = update;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return copy;
 }
 
 // What can be said of an update without looking at a cell.
@@ -92,31 +101,34 @@ bool new_value(const TableView& table, const penstock_update& update, std::int64
 std::uint32_t apply_updates(const TableView& table, const penstock_update* updates, std::uint64_t n,
                             std::uint64_t* bad_index) {
   *bad_index = 0;
-  bool adds = false;
   for (std::uint64_t i = 0; i < n; i++) {
-    if (const std::uint32_t status = check(table, updates[i]); status != PENSTOCK_OK) {
+    if (const std::uint32_t status = check(table, private_copy(updates[i]));
+        status != PENSTOCK_OK) {
       *bad_index = i;
       return status;
     }
-    adds = adds || updates[i].mode == PENSTOCK_UPDATE_ADD;
   }
 
-  // From here on only an ADD can fail, and then what came before it is taken back in reverse.
-  std::unique_ptr<std::int64_t[]> old_values;
-  if (adds) {
-    old_values.reset(new (std::nothrow) std::int64_t[n]);
-    if (!old_values) return PENSTOCK_NO_SPACE;
-  }
+  // From here on an ADD can fail, and an entry that was rewritten meanwhile; then what came before
+  // is taken back in reverse.
+  const std::unique_ptr<penstock_update[]> undo(new (std::nothrow) penstock_update[n]);
+  if (!undo) return PENSTOCK_NO_SPACE;
   for (std::uint64_t i = 0; i < n; i++) {
-    const std::int64_t old_value = read(table, updates[i]);
-    std::int64_t value = 0;
-    if (!new_value(table, updates[i], old_value, &value)) {
-      for (std::uint64_t j = i; j-- > 0;) write(table, updates[j], old_values[j]);
-      *bad_index = i;
-      return PENSTOCK_OUT_OF_RANGE;
+    const penstock_update update = private_copy(updates[i]);
+    std::uint32_t status = check(table, update);
+    if (status == PENSTOCK_OK) {
+      undo[i] = update;
+      undo[i].value = read(table, update);
+      std::int64_t value = 0;
+      if (new_value(table, update, undo[i].value, &value)) {
+        write(table, update, value);
+        continue;
+      }
+      status = PENSTOCK_OUT_OF_RANGE;
     }
-    if (adds) old_values[i] = old_value;
-    write(table, updates[i], value);
+    for (std::uint64_t j = i; j-- > 0;) write(table, undo[j], undo[j].value);
+    *bad_index = i;
+    return status;
   }
   table.header->generation++;
   return PENSTOCK_OK;

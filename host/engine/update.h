@@ -13,8 +13,8 @@ namespace penstock {
 //   PENSTOCK_OK
 //   PENSTOCK_INVALID_ARGUMENT  no such field, mode, column or row, or a reserved field is not 0
 //   PENSTOCK_OUT_OF_RANGE      a cell would leave its bounds
-//   PENSTOCK_NO_SPACE          no memory for what is needed to take back a list with ADD (8 bytes
-//                              for each update)
+//   PENSTOCK_NO_SPACE          no memory for what is needed to take a list back (24 bytes for each
+//                              update)
 // and in the second and third case the index of the update concerned in *bad_index (never null):
 // the first that is wrong whatever the cells hold, else the first ADD that leaves its bounds. One
 // thread at a time, and no reader meanwhile.
