@@ -73,8 +73,8 @@ class Selection {
   // Without normalisation one pass does everything, over the rows [begin, end).
   void stream(std::uint32_t begin, std::uint32_t end) {
     std::uint64_t feasible[kBlockWords];
-    std::int64_t total[kBlockRows];
-    std::int64_t scores[kBlockRows];
+    std::int64_t total[kBlockRows] = {};
+    std::int64_t scores[kBlockRows] = {};
     for (std::uint32_t row = begin & ~63u; row < end; row += kBlockRows) {
       const RowBlock block = block_at(row, end);
       if (!filter(block, begin, end, feasible)) continue;

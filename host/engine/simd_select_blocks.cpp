@@ -296,7 +296,8 @@ HWY_INLINE Word multiply(Word a, Word b) {
 // Products below 2^31 by 2^31 in one multiplication.
 HWY_INLINE Int multiply_small(Int a, Int b) {
 #if HWY_TARGET == HWY_SCALAR
-  return hn::Set(kInt, hn::GetLane(a) * hn::GetLane(b));
+  // What stands where rows are not feasible may be large.
+  return hn::BitCast(kInt, multiply(hn::BitCast(kWord, a), hn::BitCast(kWord, b)));
 #else
   const hn::RepartitionToNarrow<decltype(kInt)> halves;
   return hn::MulEven(hn::BitCast(halves, a), hn::BitCast(halves, b));
