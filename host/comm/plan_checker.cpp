@@ -255,7 +255,10 @@ void Run::read_block(std::uint32_t r, std::size_t s, const Slice& slice,
   Intervals<Stored>& block = halves_[rank.call % 2][slice.index];
   for (auto& segment : block.cover(slice.offset, slice.offset + slice.bytes)) {
     Stored& stored = segment.state;
-    if (stored.write.time == 0 || stored.call != rank.call) {
+    if (stored.write.time != 0 && stored.call > rank.call) {
+      findings_.add("{} may find byte {} of block {} overwritten by a later call",
+                    where(plan_, r, s), segment.begin, slice.index);
+    } else if (stored.write.time == 0 || stored.call != rank.call) {
       findings_.add("{} may read byte {} of block {} before it is written in this call",
                     where(plan_, r, s), segment.begin, slice.index);
     } else if (!is_before(stored.write, rank)) {

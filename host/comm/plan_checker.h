@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_COMM_PLAN_CHECKER_H_
 #define PENSTOCK_COMM_PLAN_CHECKER_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,14 @@ namespace penstock {
 //   - a send part that is read after it was overwritten in place,
 //   - blocks that overlap or are not line-aligned, slices outside of their space, two ranks writing
 //     one block, lengths that disagree, a split that is no multiple of the element size,
-//   - sources of a REDUCE that are not in rank order.
-// Empty when the plan is right. At most `limit` findings.
+//   - sources of a REDUCE that are not in rank order,
+//   - a rank that writes a block before it knows, by this call alone, that every other rank has
+//     finished the pass before the previous one, or touches a block after its last signal: either
+//     breaks what another plan does before or after on the same half, so that plans found right may
+//     follow each other in any mixture,
+//   - a rank that leaves a barrier before another has entered it, bytes of a block that nobody
+//     writes or nobody reads.
+// Takes any plan, however broken, and any key. Thread-safe. Empty when the plan is right. At most `limit` findings.
 std::vector<std::string> check_plan(const Plan& plan, int calls = 3, std::size_t limit = 20);
 
 }  // namespace penstock

@@ -46,6 +46,11 @@ TEST(PlanText, SaysAllOfASmallPlan) {
             "    3  signal              1\n");
 }
 
+TEST(PlanText, SaysWhichBytes) {
+  EXPECT_THAT(plan_to_text(plan_of({Collective::broadcast, {2, 1}, 0, 4, 65536, true})),
+              HasSubstr("    3  copy         16384  send[0] +16384 -> block 1 (rank 0)\n"));
+}
+
 TEST(PlanText, SaysThatThereIsNothingToDo) {
   EXPECT_THAT(plan_to_text(plan_of({Collective::reduce, {1, 1}, 0, 4, 0, true})),
               HasSubstr("rank 0\n  nothing to do\n"));
