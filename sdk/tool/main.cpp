@@ -30,7 +30,9 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
   const CLI::App* at = &app;
   for (const std::string& word : arguments) {
     if (at->get_subcommands([](const CLI::App*) { return true; }).empty()) return "";
-    const CLI::App* const next = at->get_subcommand_no_throw(word);
+    const auto named = [&word](const CLI::App* sub) { return sub->get_name() == word; };
+    const std::vector<const CLI::App*> found = at->get_subcommands(named);
+    const CLI::App* const next = found.empty() ? nullptr : found.front();
     if (next == nullptr) return word.empty() || word[0] == '-' ? "" : word;
     at = next;
   }

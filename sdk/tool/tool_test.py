@@ -57,6 +57,10 @@ class ToolTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tool-test-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        # A test that hangs fails by itself, with a traceback, and cleans up.
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.alarm(120)
+        self.addCleanup(signal.alarm, 0)
 
     def path(self, name, content=None):
         path = os.path.join(self.folder, name)
@@ -398,6 +402,7 @@ class Run(ToolTest):
         run = subprocess.Popen([TOOL, "run", "-n", "3", "--pool-size", "64M", "--", "penstock", "perf",
                                 "barrier", "-n", "1000000000", "-w", "0"], env=CLEAN, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(run.kill)
         line = ""
         while not line.startswith("#   rank  2 pid "):
             line = run.stdout.readline()
