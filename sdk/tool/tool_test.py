@@ -52,13 +52,17 @@ def is_alive(pid):
         return False
 
 
+def hung(_signal, _frame):
+    raise TimeoutError("the test hangs")
+
+
 class ToolTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tool-test-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         # A test that hangs fails by itself, with a traceback, and cleans up.
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, hung)
         signal.alarm(120)
         self.addCleanup(signal.alarm, 0)
 
@@ -119,7 +123,7 @@ class Usage(ToolTest):
                 (["plan", "all_reduce", "--size", "-5"], "-5"),
                 (["plan", "all_reduce", "--size", "1X"], "1X"),
                 (["plan", "all_reduce", "--size", "99999999999G"], "99999999999G"),
-                (["plan", "all_reduce", "--type", "f99"], "there is no 'f99'"),
+                (["plan", "all_reduce", "--type", "f99"], "there is no type 'f99'"),
                 (["plan", "all_reduce", "--format", "xml"], "text, json or chrome"),
                 (["plan", "all_reduce", "--algorithm", "magic"], "magic"),
                 (["plan", "frobnicate"], "all_reduce"),
