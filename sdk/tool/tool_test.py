@@ -380,9 +380,12 @@ class Run(ToolTest):
 
     def test_interrupt(self):
         for sent in (signal.SIGINT, signal.SIGTERM):
-            run, ranks = self.start_sleepers()
+            run, ranks = self.start_sleepers("trap 'echo INT; exit' INT; trap 'echo TERM; exit' TERM; "
+                                             "while :; do sleep 0.05; done")
+            time.sleep(0.2)  # until the traps are set
             run.send_signal(sent)
             self.assertEqual(run.wait(timeout=30), 128 + sent)
+            self.assertEqual(run.stdout.read().split(), [sent.name[3:]] * 2)
             self.assertFalse(any(is_alive(pid) for pid in ranks))
             self.assertEqual(pools_of(run.pid), [])
 
