@@ -32,7 +32,8 @@ namespace penstock {
 //     follow each other in any mixture,
 //   - a rank that leaves a barrier before another has entered it, bytes of a block that nobody
 //     writes or nobody reads.
-// Takes any plan, however broken, and any key. Thread-safe. Empty when the plan is right. At most `limit` findings.
+// Takes any plan, however broken, and any key. Thread-safe. Empty when
+// the plan is right. At most `limit` findings.
 std::vector<std::string> check_plan(const Plan& plan, int calls = 3, std::size_t limit = 20);
 
 }  // namespace penstock

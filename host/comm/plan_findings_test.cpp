@@ -203,6 +203,12 @@ TEST(PlanFindings, Shape) {
   plan.ranks[0][2].src.push_back({});
   expect_finding(plan, "rank 0 step 2 (signal) names bytes, and moves none");
   plan = broadcast();
+  plan.ranks[0][2].kind = static_cast<StepKind>(9);
+  expect_finding(plan, "rank 0 step 2 (?) is of kind 9, which there is not");
+  plan = broadcast();
+  plan.ranks[0][1].src[0].space = static_cast<Space>(3);
+  expect_finding(plan, "rank 0 step 1 (copy) names space 3, which there is not");
+  plan = broadcast();
   plan.ranks[0][2].value = 7;
   expect_finding(plan, "rank 0 step 2 (signal) is signal 1 of the rank and has value 7");
 }

@@ -57,8 +57,8 @@ Json key_json(const PlanKey& key) {
 std::string event_name(const Step& step) {
   switch (step.kind) {
     case StepKind::copy:
-      if (step.dst.front().space == Space::block) return "write";
-      return step.src.front().space == Space::block ? "read" : "copy";
+      if (!step.dst.empty() && step.dst.front().space == Space::block) return "write";
+      return !step.src.empty() && step.src.front().space == Space::block ? "read" : "copy";
     case StepKind::reduce:
       return "reduce";
     case StepKind::signal:

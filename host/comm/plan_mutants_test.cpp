@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <random>
 
 #include "penstock/comm/plan_checker.h"
 #include "penstock/comm/plan_keys_test.h"
@@ -235,6 +236,54 @@ TEST(PlanMutants, EachIsFound) {
   }
   std::printf("%8d  in all\n", total);
   EXPECT_EQ(Mutants::found.size(), 30u) << "kinds of mutation that occurred";
+}
+
+// Plans out of any bits: the checker says something or nothing, and looks at nothing outside.
+TEST(PlanMutants, GarbageDoesNoHarm) {
+  std::mt19937_64 random(11);
+  std::vector<PlanKey> keys;
+  for_each_key({.ranks = {1, 2, 3}, .devices = {2}, .part_bytes = {0, 100}, .element_bytes = {4}},
+               [&](const PlanKey& key) { keys.push_back(key); });
+  const auto number = [&]() -> std::uint64_t {
+    constexpr std::uint64_t kEdges[] = {0, 1, 2, 3, 63, 64, 65, 100, 128, 1u << 31};
+    const std::uint64_t draw = random() % 16;
+    return draw < 10 ? kEdges[draw] : (draw < 13 ? ~std::uint64_t{0} - draw : random());
+  };
+  int broken = 0;
+  for (int i = 0; i < 20000; ++i) {
+    auto made = make_plan(keys[random() % keys.size()]);
+    ASSERT_TRUE(made.ok());
+    Plan plan = **made;
+    for (std::uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      auto& steps = plan.ranks[random() % plan.ranks.size()];
+      if (random() % 8 == 0) {
+        plan.key.collective = static_cast<Collective>(number());
+        plan.key.part_bytes = number();
+      } else if (random() % 8 == 0) {
+        plan.key.topology = {static_cast<std::uint32_t>(number()),
+                             static_cast<std::uint32_t>(number())};
+        plan.key.root = static_cast<std::uint32_t>(number());
+      } else if (!plan.blocks.empty() && random() % 4 == 0) {
+        plan.blocks[random() % plan.blocks.size()] = {static_cast<std::uint32_t>(random() % 4),
+                                                      static_cast<std::uint32_t>(random() % 3),
+                                                      number(), number()};
+        plan.half_bytes[random() % plan.half_bytes.size()] = number();
+      } else if (!steps.empty()) {
+        Step& step = steps[random() % steps.size()];
+        if (random() % 4 == 0) step.kind = static_cast<StepKind>(random() % 7);
+        if (random() % 4 == 0) step.rank = static_cast<std::uint32_t>(number());
+        if (random() % 4 == 0) step.value = static_cast<std::uint32_t>(number());
+        auto& slices = random() % 2 == 0 ? step.src : step.dst;
+        slices.resize(random() % 4);
+        if (!slices.empty()) {
+          slices[0] = {static_cast<Space>(random() % 4), static_cast<std::uint32_t>(number()),
+                       number(), number()};
+        }
+      }
+    }
+    broken += check_plan(plan).empty() ? 0 : 1;
+  }
+  EXPECT_GT(broken, 10000);
 }
 
 }  // namespace

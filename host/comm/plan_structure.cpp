@@ -90,6 +90,10 @@ class Structure {
     for (std::size_t s = 0; s < steps.size(); ++s) {
       const Step& step = steps[s];
       const bool moves = step.kind == StepKind::copy || step.kind == StepKind::reduce;
+      if (step.kind > StepKind::reuse) {
+        findings_.add("{} is of kind {}, which there is not", where(plan_, rank, s),
+                      static_cast<int>(step.kind));
+      }
       if (moves) {
         if (check_move(rank, s)) unsignalled = static_cast<std::int64_t>(s);
       } else if (!step.src.empty() || !step.dst.empty()) {
@@ -169,6 +173,9 @@ class Structure {
         findings_.add("{} writes block {}, which belongs to rank {}", where(plan_, rank, s),
                       slice.index, block.writer);
       }
+    } else if (slice.space > Space::block) {
+      findings_.add("{} names space {}, which there is not", where(plan_, rank, s),
+                    static_cast<int>(slice.space));
     } else {
       const char* name = slice.space == Space::send ? "send" : "recv";
       const std::uint32_t parts = part_count(key_, slice.space, rank);
