@@ -19,8 +19,9 @@ struct Resources {
   Real weight[PENSTOCK_MAX_RESOURCES];
   std::uint32_t n;
 };
-void collect(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-             std::int64_t* used, const std::int64_t* request, RowBlock block, Resources* list) {
+inline void collect(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+                    std::int64_t* used, const std::int64_t* request, RowBlock block,
+                    Resources* list) {
   list->n = 0;
   for (std::uint32_t i = 0; i < op.n; i++) {
     const std::uint32_t r = op.column[i];
@@ -80,8 +81,8 @@ bool allocation_score(const TableView& table, const penstock_column_op& op,
   return all_below(cells);
 }
 
-bool balanced_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-                    RowBlock block, std::int64_t* scores) {
+inline bool balanced_score(const TableView& table, const penstock_column_op& op,
+                           const penstock_task& task, RowBlock block, std::int64_t* scores) {
   bool asks = false;
   for (std::uint32_t i = 0; i < op.n; i++) asks = asks || task.request[op.column[i]] > 0;
   if (!asks) {
