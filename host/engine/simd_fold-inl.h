@@ -5,6 +5,7 @@
 //   Vec                a vector of the fold type, kLanes elements
 //   Load(p), Store(v, p)   kLanes elements at p, which needs no alignment
 //   Add, Mul, Minimum, Maximum, Scale(bits), and Average(v, Divisor(n))
+// Where Highway has no vectors (its scalar target), the callers leave the work to scalar_reduce.
 #if defined(PENSTOCK_ENGINE_SIMD_FOLD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PENSTOCK_ENGINE_SIMD_FOLD_INL_H_
 #undef PENSTOCK_ENGINE_SIMD_FOLD_INL_H_
@@ -30,8 +31,7 @@ template <class Lanes, Step kStep, Extra kExtra>
 class Folder {
  public:
   using Vec = typename Lanes::Vec;
-  explicit Folder(const ReduceArguments& a)
-      : scale_(Lanes::Scale(a.scale)), divisor_(a.n_src) {}
+  explicit Folder(const ReduceArguments& a) : scale_(Lanes::Scale(a.scale)), divisor_(a.n_src) {}
 
   HWY_INLINE Vec Load(const std::uint8_t* p) const {
     const Vec v = Lanes::Load(p);
@@ -105,26 +105,29 @@ HWY_NOINLINE void Fold(const ReduceArguments& a) {
   }
 }
 
-template <class Lanes>
+// kOwnLoops: the usual numbers of sources of small comms get loops of their own.
+template <class Lanes, bool kOwnLoops>
 void FoldSum(const ReduceArguments& a) {
-  // The usual sizes of small comms get loops of their own.
-  switch (a.n_src) {
-    case 2:
-      return Fold<Lanes, Step::add, Extra::none, 2>(a);
-    case 3:
-      return Fold<Lanes, Step::add, Extra::none, 3>(a);
-    case 4:
-      return Fold<Lanes, Step::add, Extra::none, 4>(a);
-    default:
-      return Fold<Lanes, Step::add, Extra::none, 0>(a);
+  if constexpr (kOwnLoops) {
+    switch (a.n_src) {
+      case 2:
+        return Fold<Lanes, Step::add, Extra::none, 2>(a);
+      case 3:
+        return Fold<Lanes, Step::add, Extra::none, 3>(a);
+      case 4:
+        return Fold<Lanes, Step::add, Extra::none, 4>(a);
+      default:
+        break;
+    }
   }
+  Fold<Lanes, Step::add, Extra::none, 0>(a);
 }
 
-template <class Lanes>
+template <class Lanes, bool kOwnLoops>
 void FoldAny(const ReduceArguments& a) {
   switch (a.redop) {
     case PENSTOCK_SUM:
-      return FoldSum<Lanes>(a);
+      return FoldSum<Lanes, kOwnLoops>(a);
     case PENSTOCK_PROD:
       return Fold<Lanes, Step::multiply, Extra::none, 0>(a);
     case PENSTOCK_MIN:

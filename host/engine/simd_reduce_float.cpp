@@ -3,12 +3,17 @@
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include "penstock/engine/numeric.h"
+#include "penstock/engine/scalar_reduce.h"
 #include "penstock/engine/simd_fold-inl.h"
 #include "penstock/engine/simd_reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock {
 namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+void ReduceFloat(const ReduceArguments& a) { scalar_reduce(a); }
+#else
 
 template <typename T>
 struct FloatLanes : FloatMath<T> {
@@ -25,8 +30,10 @@ struct FloatLanes : FloatMath<T> {
 };
 
 void ReduceFloat(const ReduceArguments& a) {
-  a.type == PENSTOCK_F32 ? FoldAny<FloatLanes<float>>(a) : FoldAny<FloatLanes<double>>(a);
+  a.type == PENSTOCK_F32 ? FoldAny<FloatLanes<float>, true>(a)
+                         : FoldAny<FloatLanes<double>, true>(a);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace penstock

@@ -2,12 +2,17 @@
 #define HWY_TARGET_INCLUDE "penstock/engine/simd_reduce_integer.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
+#include "penstock/engine/scalar_reduce.h"
 #include "penstock/engine/simd_fold-inl.h"
 #include "penstock/engine/simd_reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock {
 namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+void ReduceInteger(const ReduceArguments& a) { scalar_reduce(a); }
+#else
 
 // Sums and products are computed as unsigned, which wraps; T decides how elements compare and
 // divide.
@@ -60,15 +65,6 @@ struct IntegerLanes {
   }
 
  private:
-#if HWY_TARGET == HWY_SCALAR
-  static Vec MulBytes(Vec a, Vec b) {
-    return hn::Set(D(), static_cast<Unsigned>(hn::GetLane(a) * hn::GetLane(b)));
-  }
-  static Vec AverageBytes(Vec sum, const Divisor& divisor) {
-    const T quotient = static_cast<T>(static_cast<T>(hn::GetLane(sum)) / divisor.n);
-    return hn::Set(D(), static_cast<Unsigned>(quotient));
-  }
-#else
   // The low byte of a 16-bit product depends on low bytes alone; odd bytes move down and back.
   static HWY_INLINE Vec MulBytes(Vec a, Vec b) {
     const hn::RepartitionToWide<D> d16;
@@ -96,27 +92,27 @@ struct IntegerLanes {
     const auto towards = hn::BitCast(dt, quotient);
     return hn::BitCast(D(), hn::IfThenElse(negative, hn::Sub(hn::Zero(dt), towards), towards));
   }
-#endif
 };
 
 void ReduceInteger(const ReduceArguments& a) {
   switch (a.type) {
     case PENSTOCK_INT8:
-      return FoldAny<IntegerLanes<std::int8_t>>(a);
+      return FoldAny<IntegerLanes<std::int8_t>, false>(a);
     case PENSTOCK_UINT8:
-      return FoldAny<IntegerLanes<std::uint8_t>>(a);
+      return FoldAny<IntegerLanes<std::uint8_t>, false>(a);
     case PENSTOCK_INT32:
-      return FoldAny<IntegerLanes<std::int32_t>>(a);
+      return FoldAny<IntegerLanes<std::int32_t>, false>(a);
     case PENSTOCK_UINT32:
-      return FoldAny<IntegerLanes<std::uint32_t>>(a);
+      return FoldAny<IntegerLanes<std::uint32_t>, false>(a);
     case PENSTOCK_INT64:
-      return FoldAny<IntegerLanes<std::int64_t>>(a);
+      return FoldAny<IntegerLanes<std::int64_t>, false>(a);
     case PENSTOCK_UINT64:
-      return FoldAny<IntegerLanes<std::uint64_t>>(a);
+      return FoldAny<IntegerLanes<std::uint64_t>, false>(a);
     default:
       PENSTOCK_CHECK(false, "type {} was not checked", a.type);
   }
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace penstock

@@ -3,12 +3,19 @@
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include "penstock/engine/numeric.h"
+#include "penstock/engine/scalar_reduce.h"
 #include "penstock/engine/simd_fold-inl.h"
 #include "penstock/engine/simd_reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock {
 namespace HWY_NAMESPACE {
+
+// The loops want the processor's own f16 conversion (F16C), which rounds to nearest even whatever
+// MXCSR says. Targets without it leave the work to the definition.
+#if !HWY_ARCH_X86 || HWY_TARGET > HWY_AVX2 || defined(HWY_DISABLE_F16C)
+void ReduceNarrow(const ReduceArguments& a) { scalar_reduce(a); }
+#else
 
 using Math = FloatMath<float>;
 using DF = hn::ScalableTag<float>;
@@ -20,35 +27,6 @@ using VI = hn::Vec<DI>;
 
 inline float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
-}
-
-// numeric::widen on a vector of codes. A normal number needs its exponent field moved and rebiased;
-// a subnormal is its fraction as an integer, times the format's smallest step.
-template <class F>
-HWY_INLINE VF Widen(VU code) {
-  const DU du;
-  const DF df;
-  constexpr int kUp = 23 - F::fraction_bits;
-  if constexpr (F::exponent_bits == 8) return hn::BitCast(df, hn::ShiftLeft<16>(code));
-  const VU magnitude = hn::And(code, hn::Set(du, F::sign_bit - 1));
-  const VU sign = hn::ShiftLeft<31 - F::exponent_bits - F::fraction_bits>(
-      hn::And(code, hn::Set(du, F::sign_bit)));
-  VU bits = hn::Add(hn::ShiftLeft<kUp>(magnitude),
-                    hn::Set(du, static_cast<std::uint32_t>(127 - F::bias) << 23));
-  const VF small = hn::Mul(hn::ConvertTo(df, hn::BitCast(DI(), magnitude)),
-                           hn::Set(df, power_of_two(F::min_exponent - F::fraction_bits)));
-  const DI di;
-  const VI signed_magnitude = hn::BitCast(di, magnitude);
-  bits = hn::IfThenElse(
-      hn::RebindMask(du, hn::Lt(signed_magnitude, hn::Set(di, 1 << F::fraction_bits))),
-      hn::BitCast(du, small), bits);
-  // Beyond the largest finite code: all exponent bits set; the fraction tells infinity from NaN.
-  const VU special =
-      F::has_infinity ? hn::Or(bits, hn::Set(du, 0x7f800000u)) : hn::Set(du, numeric::kNanF32);
-  bits = hn::IfThenElse(
-      hn::RebindMask(du, hn::Gt(signed_magnitude, hn::Set(di, static_cast<int>(F::largest)))),
-      special, bits);
-  return hn::BitCast(df, hn::Or(bits, sign));
 }
 
 // numeric::narrow on a vector. In the normal range, half of the last kept bit (less one if that bit
@@ -82,28 +60,31 @@ HWY_INLINE VU Narrow(VF value) {
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), hn::Set(du, F::nan), result);
 }
 
+// What the formats share that are narrowed by the above.
 template <class F, typename Bits>
 struct NarrowLanes : Math {
   using Stored = Bits;
   using DB = hn::Rebind<Bits, DF>;
-  static HWY_INLINE VF Load(const std::uint8_t* p) {
-    return Widen<F>(hn::PromoteTo(DU(), hn::LoadU(DB(), reinterpret_cast<const Bits*>(p))));
-  }
   static HWY_INLINE void Store(VF v, std::uint8_t* p) {
     const VI code = hn::BitCast(DI(), Narrow<F>(v));
     hn::StoreU(hn::DemoteTo(DB(), code), DB(), reinterpret_cast<Bits*>(p));
   }
 };
 
-// Where the processor converts f16 itself, rounding to nearest even whatever MXCSR says.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+struct Bf16Lanes : NarrowLanes<numeric::Bf16, std::uint16_t> {
+  static HWY_INLINE VF Load(const std::uint8_t* p) {
+    const auto code = hn::LoadU(DB(), reinterpret_cast<const std::uint16_t*>(p));
+    return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), code)));
+  }
+};
+
 struct F16Lanes : Math {
   using Stored = std::uint16_t;
   using D16 = hn::Rebind<hwy::float16_t, DF>;
   using DB = hn::Rebind<std::uint16_t, DF>;
   static HWY_INLINE VF Load(const std::uint8_t* p) {
-    const auto stored = hn::LoadU(DB(), reinterpret_cast<const std::uint16_t*>(p));
-    return hn::PromoteTo(DF(), hn::BitCast(D16(), stored));
+    const auto code = hn::LoadU(DB(), reinterpret_cast<const std::uint16_t*>(p));
+    return hn::PromoteTo(DF(), hn::BitCast(D16(), code));
   }
   static HWY_INLINE void Store(VF v, std::uint8_t* p) {
     // F16C keeps the upper bits of a NaN's payload, so it has to be canonical before.
@@ -136,26 +117,22 @@ struct F8e4m3Lanes : NarrowLanes<numeric::F8e4m3, std::uint8_t> {
     return hn::IfThenElse(hn::Eq(hn::Abs(value), hn::Set(DF(), 480.0f)), nan, value);
   }
 };
-#else
-using F16Lanes = NarrowLanes<numeric::F16, std::uint16_t>;
-using F8e5m2Lanes = NarrowLanes<numeric::F8e5m2, std::uint8_t>;
-using F8e4m3Lanes = NarrowLanes<numeric::F8e4m3, std::uint8_t>;
-#endif
 
 void ReduceNarrow(const ReduceArguments& a) {
   switch (a.type) {
     case PENSTOCK_F16:
-      return FoldAny<F16Lanes>(a);
+      return FoldAny<F16Lanes, true>(a);
     case PENSTOCK_BF16:
-      return FoldAny<NarrowLanes<numeric::Bf16, std::uint16_t>>(a);
+      return FoldAny<Bf16Lanes, true>(a);
     case PENSTOCK_F8E4M3:
-      return FoldAny<F8e4m3Lanes>(a);
+      return FoldAny<F8e4m3Lanes, false>(a);
     case PENSTOCK_F8E5M2:
-      return FoldAny<F8e5m2Lanes>(a);
+      return FoldAny<F8e5m2Lanes, false>(a);
     default:
       PENSTOCK_CHECK(false, "type {} was not checked", a.type);
   }
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace penstock
