@@ -97,15 +97,22 @@ std::uint64_t reduce_integers(std::uint32_t type, std::uint32_t redop, std::uint
     if (is_signed && value >= modulus / 2) value -= modulus;
     return value;
   };
+  // As residues, whose product fits into 128 bits without a sign.
+  __extension__ using Residue = unsigned __int128;
+  const auto multiply = [&](Wide a, Wide b) {
+    const auto x = static_cast<Residue>(a < 0 ? a + modulus : a);
+    const auto y = static_cast<Residue>(b < 0 ? b + modulus : b);
+    return wrap(static_cast<Wide>(x * y % static_cast<Residue>(modulus)));
+  };
   const auto n = static_cast<int>(sources.size());
   Wide result = 0;
   for (int i = 0; i < n; ++i) {
     Wide value = wrap(Wide(sources[static_cast<std::size_t>(i)]));
-    if (redop == PENSTOCK_PREMUL_SUM) value = wrap(value * wrap(Wide(scale)));
+    if (redop == PENSTOCK_PREMUL_SUM) value = multiply(value, wrap(Wide(scale)));
     if (i == 0)
       result = value;
     else if (redop == PENSTOCK_PROD)
-      result = wrap(result * value);
+      result = multiply(result, value);
     else if (redop == PENSTOCK_MIN)
       result = value < result ? value : result;
     else if (redop == PENSTOCK_MAX)

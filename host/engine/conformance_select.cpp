@@ -22,6 +22,7 @@ struct Places {
 };
 
 void store(Rig& rig, std::uint64_t offset, const void* data, std::uint64_t bytes) {
+  if (bytes == 0) return;  // an empty list has no address
   std::memcpy(rig.memory() + offset, data, bytes);
   rig.publish(offset, bytes);
 }
