@@ -112,9 +112,9 @@ struct penstock_descriptor {
 /* Every accepted descriptor gives exactly one completion (32 bytes, two to a cache line). */
 struct penstock_completion {
   uint64_t cookie;
-  uint32_t status; /* enum penstock_status */
-  uint32_t field;  /* enum penstock_field: what was wrong with a malformed record, else 0 */
-  uint64_t detail; /* the value or the address that was refused; the fence's value for WAIT */
+  uint32_t status;   /* enum penstock_status */
+  uint32_t field;    /* enum penstock_field: what was wrong with a malformed record, else 0 */
+  uint64_t detail;   /* the value or the address that was refused; the fence's value for WAIT */
   uint64_t sequence; /* the n-th completion of this queue, from 1 */
 };
 
@@ -132,8 +132,8 @@ enum penstock_field {
   PENSTOCK_FIELD_TIMEOUT = 10,
   PENSTOCK_FIELD_COUNT = 11,
   PENSTOCK_FIELD_SCALE = 12,
-  PENSTOCK_FIELD_DST = 13, /* detail is the address */
-  PENSTOCK_FIELD_SRC = 14, /* detail is the address */
+  PENSTOCK_FIELD_DST = 13,     /* detail is the address */
+  PENSTOCK_FIELD_SRC = 14,     /* detail is the address */
   PENSTOCK_FIELD_TABLE = 15,   /* the node table at src[0] of SELECT or UPDATE */
   PENSTOCK_FIELD_PROGRAM = 16, /* the program of SELECT */
   PENSTOCK_FIELD_TASK = 17,    /* a task of SELECT; detail is its index */

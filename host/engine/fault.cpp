@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <utility>
 
-
 namespace penstock {
 namespace {
 
