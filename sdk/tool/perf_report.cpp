@@ -50,9 +50,9 @@ PerfSummary summarise(const std::vector<PerfRow>& rows) {
 
 std::string header_text(const PerfHeader& header) {
   std::string text =
-      fmt::format("# penstock perf {}: {} ranks, pool {} of {} memory device{}, engine {}\n",
-                  header.collective, header.ranks.size(), header.pool, header.devices,
-                  header.devices == 1 ? "" : "s", header.engine);
+      fmt::format("# penstock perf {}: {} rank{}, pool {} of {} memory device{}, engine {}\n",
+                  header.collective, header.ranks.size(), header.ranks.size() == 1 ? "" : "s",
+                  header.pool, header.devices, header.devices == 1 ? "" : "s", header.engine);
   for (std::size_t rank = 0; rank < header.ranks.size(); ++rank) {
     text += fmt::format("#   rank {:2} {}\n", rank, header.ranks[rank]);
   }
