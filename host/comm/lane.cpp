@@ -105,7 +105,7 @@ PlanKey Lane::key_of(const Call& call) const {
   return key;
 }
 
-Result<std::uint64_t> Lane::bytes_per_pass(const Call& call) const {
+Result<std::uint64_t> Lane::bytes_per_pass(const Call& call) {
   PlanKey key = key_of(call);
   key.part_bytes = part_bytes(call);
   if (key.topology.ranks == 1) return key.part_bytes;  // no scratch involved
@@ -248,18 +248,9 @@ penstock_address Lane::address_of(const Pending& pending, const Slice& slice) {
 bool Lane::submit_copy(Pending& pending, const Step& step) {
   const Slice& source = step.src[0];
   if (source.bytes == 0) return true;
-  const Call& call = pending.call;
   penstock_descriptor descriptor{};
   descriptor.opcode = PENSTOCK_OP_COPY;
   descriptor.count = source.bytes;
-  if (config_.ranks.size() == 1 && reduces(call.collective) && call.redop == PENSTOCK_PREMUL_SUM) {
-    // Alone, a reduction is a copy, except that this one multiplies.
-    descriptor.opcode = PENSTOCK_OP_REDUCE;
-    descriptor.type = descriptor.out_type = static_cast<std::uint8_t>(call.type);
-    descriptor.redop = PENSTOCK_PREMUL_SUM;
-    descriptor.scale = call.scale;
-    descriptor.count = source.bytes / penstock_type_size(call.type);
-  }
   descriptor.n_src = 1;
   descriptor.src[0] = address_of(pending, source);
   descriptor.n_dst = static_cast<std::uint8_t>(step.dst.size());

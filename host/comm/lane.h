@@ -57,7 +57,7 @@ class Lane {
   PlanKey key_of(const Call& call) const;
   static std::uint64_t part_bytes(const Call& call);
   // What one pass of this call takes of each part.
-  Result<std::uint64_t> bytes_per_pass(const Call& call) const;
+  Result<std::uint64_t> bytes_per_pass(const Call& call);
 
   // Appends a checked call. The request is done when its descriptors have completed.
   struct Pending;
@@ -114,6 +114,8 @@ class Lane {
   std::vector<std::uint64_t> reuse_;
   std::vector<std::uint64_t> promised_;
   std::uint64_t pass_ = 0;
+  PlanKey sized_for_;  // the last key that bytes_per_pass looked at, and what it found
+  std::uint64_t sized_ = 0;
   // Address lists of REDUCEs with more than 8 sources; one per descriptor that can be in flight.
   std::vector<std::array<penstock_address, PENSTOCK_MAX_SOURCES>> lists_;
   std::size_t next_list_ = 0;
