@@ -127,10 +127,11 @@ enum penstock_column_opcode {
   PENSTOCK_SCORE_MOST_ALLOCATED =
       33,                          /* the same with s = min(u, allocatable) * 100 / allocatable */
   PENSTOCK_SCORE_BALANCED = 34,    /* kube-scheduler BalancedAllocation in float64: fractions
-         f = min(1, (requested + request) / allocatable) of the listed resources with allocatable > 0;
-         fewer than two: std = 0; two: std = |f0 - f1| / 2; else the population's: mean = (0 + f0 + f1
-         + ...) / n, std = sqrt((0 + (f0 - mean) * (f0 - mean) + ...) / n);
-         score = trunc((1 - std) * 100). A task that asks for none of the list scores 0 everywhere. */
+         f = min(1, (requested + request) / allocatable) of the listed resources with
+         allocatable > 0; fewer than two: std = 0; two: std = |f0 - f1| / 2; else the population's:
+         mean = (0 + f0 + f1 + ...) / n, std = sqrt((0 + (f0 - mean) * (f0 - mean) + ...) / n);
+         score = trunc((1 - std) * 100). A task that asks for none of the list scores 0 everywhere
+       */
   PENSTOCK_SCORE_BITS = 35,        /* sum of the weights of the task's terms in `group` that hold */
   PENSTOCK_SCORE_FEATURES = 36,    /* sum over j < n of feature[j] * free[column[j]][row] */
   PENSTOCK_SCORE_BEST_FIT = 37,    /* float64: s = 0; for each resource in order:

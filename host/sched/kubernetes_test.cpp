@@ -163,13 +163,16 @@ TEST(Kubernetes, WhatIsWrongIsNamed) {
       {R"({"kind":"List","items":[{"kind":"Pod","metadata":{"name":"n"}},
           {"kind":"Pod","metadata":{"name":"n"}}]})",
        "c.json: items[1].metadata.name: found \"n\", expected a name of its own"},
-      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"ports":[{"hostPort":70000}]}]}})",
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[
+          {"ports":[{"hostPort":70000}]}]}})",
        "c.json: spec.containers[0].ports[0].hostPort: found 70000, expected a whole number from 0"},
-      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"memory":"-1Gi"}}}]}})",
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[
+          {"resources":{"requests":{"memory":"-1Gi"}}}]}})",
        "c.json: spec.containers[0].resources.requests.memory: found '-1Gi', expected a quantity "
        "that is not negative"},
       {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[
-          {"resources":{"requests":{"memory":"8Pi"}}},{"resources":{"requests":{"memory":"1"}}}]}})",
+          {"resources":{"requests":{"memory":"8Pi"}}},
+          {"resources":{"requests":{"memory":"1"}}}]}})",
        "the containers ask for more than 2^53 of memory together"},
       {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"tolerations":[{"operator":"Is"}]}})",
        "c.json: spec.tolerations[0].operator: found \"Is\", expected Equal or Exists"},
