@@ -19,6 +19,7 @@
 #include <memory>
 
 #include "command.h"
+#include "guardian.h"
 #include "line_forwarder.h"
 
 namespace penstock::tool {
@@ -141,6 +142,7 @@ class Run {
       ::_exit(kExitUsage);
     }
     ::setpgid(pid, pid);  // here, too: whoever comes first
+    guardian_.watch(pid);
     for (const int fd : {out.write, err.write, failure.write}) ::close(fd);
     int reason = 0;
     if (::read(failure.read, &reason, sizeof reason) != sizeof reason) reason = 0;
@@ -214,10 +216,9 @@ class Run {
 
   void reap() {
     int state = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &state, WNOHANG)) > 0;) {
-      for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-        if (ranks_[rank].pid == pid) ended(rank, state);
-      }
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (!ranks_[rank].running) continue;
+      if (::waitpid(ranks_[rank].pid, &state, WNOHANG) > 0) ended(rank, state);
     }
   }
 
@@ -288,6 +289,7 @@ class Run {
 
   const LaunchConfig& config_;
   const int signal_fd_;
+  Guardian guardian_;
   std::vector<Rank> ranks_;
   std::uint32_t running_ = 0;
   Phase phase_ = Phase::fine;

@@ -32,7 +32,7 @@ class Launcher {
   // Starts the ranks, forwards their output line by line and SIGINT, SIGTERM and SIGHUP to them,
   // and returns when all have ended. The first that fails is named on standard error; the others
   // then have grace_s to end by themselves before they are terminated. Every rank leads a process
-  // group of its own, which is killed with it, and dies when this process dies, however it dies.
+  // group of its own, of which nothing is left when this process ends, however it ends.
   // Returns 0, the exit status of the first rank that failed (128 + signal if one killed it),
   // 128 + the signal that this process got, 124 after timeout_s, or 2 if the command cannot be run.
   int run(const LaunchConfig& config);

@@ -375,7 +375,7 @@ class Run(ToolTest):
         self.addCleanup(run.wait)
         self.addCleanup(run.kill)
         ranks = [int(run.stdout.readline()) for _ in range(2)]
-        self.assertTrue(pools_of(run.pid))
+        self.assertEqual(len(pools_of(run.pid)), 1)
         return run, ranks
 
     def test_interrupt(self):
@@ -398,7 +398,10 @@ class Run(ToolTest):
         wait_until(lambda: not any(is_alive(pid) for pid in ranks), "the end of the ranks")
 
     def test_killed_launcher(self):
-        run, ranks = self.start_sleepers()
+        # Also what a rank started goes.
+        run, ranks = self.start_sleepers("sleep 60 & echo $!; wait")
+        ranks += [int(run.stdout.readline()) for _ in range(2)]
+        self.assertTrue(all(is_alive(pid) for pid in ranks))
         run.kill()
         run.wait()
         wait_until(lambda: not any(is_alive(pid) for pid in ranks), "the end of the ranks")
