@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "penstock/sched/kubernetes_table.h"
+#include "penstock/sched/ports.h"
 #include "penstock/sched/trace_table.h"
 
 namespace penstock {
@@ -123,6 +124,14 @@ TEST(Explain, APodThatRunsIsSeenAsIfItDidNot) {
   EXPECT_EQ(node_of(explanation, "work-0").scores[2].raw, 34);
 }
 
+// It names nothing, and counts 100m and 200Mi: beside web-1 and cache-0, which names nothing
+// either, (8000 - 1500 - 200) * 100 / 8000 = 78 and (32768 - 4096 - 400) * 100 / 32768 = 86 on
+// work-1.
+TEST(Explain, ScoresCountDefaultsWhereNothingIsNamed) {
+  const Explanation explanation = explained("best-effort-0");
+  EXPECT_EQ(node_of(explanation, "work-1").scores[2].raw, 82);
+}
+
 TEST(Explain, EveryEngineAgrees) {
   for (const KubernetesPod& pod : example().pods) {
     const auto a = explain_pod(example(), pod.name, "default", "scalar");
@@ -155,6 +164,18 @@ TEST(Explain, PlacesPendingPodsOneAfterAnother) {
                                "batch/best-effort-0 work-1"));
   EXPECT_THAT(decisions.value()[1].reason, HasSubstr("1 insufficient nvidia.com/gpu"));
   EXPECT_THAT(decisions.value()[2].warnings[0], HasSubstr("topologySpreadConstraints"));
+}
+
+TEST(Ports, ConflictOnOneAddressOrEvery) {
+  const HostPort every{"0.0.0.0", "TCP", 80}, one{"10.0.0.1", "TCP", 80};
+  EXPECT_TRUE(conflict(every, one));
+  EXPECT_TRUE(conflict(one, every));
+  EXPECT_TRUE(conflict(one, one));
+  EXPECT_FALSE(conflict(one, {"10.0.0.2", "TCP", 80}));
+  EXPECT_FALSE(conflict(every, {"10.0.0.1", "UDP", 80}));
+  EXPECT_FALSE(conflict(every, {"10.0.0.1", "TCP", 81}));
+  EXPECT_EQ(port_text(every), "TCP 80");
+  EXPECT_EQ(port_text(one), "TCP 80 on 10.0.0.1");
 }
 
 // The second of two pods with one port finds the first, although both were pending.

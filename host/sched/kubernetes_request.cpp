@@ -34,7 +34,7 @@ Amounts with_defaults(Amounts request, bool defaults) {
 }  // namespace
 
 Result<Amounts> total_request(const PodRequest& pod, bool defaults) {
-  Amounts total, sidecars, at_start;
+  Amounts total, sidecars, at_start;  // the sidecars are within the total
   for (const ContainerRequest& container : pod.containers) {
     add(&total, with_defaults(container.request, defaults));
   }
@@ -43,7 +43,6 @@ Result<Amounts> total_request(const PodRequest& pod, bool defaults) {
     if (container.restartable) {
       add(&total, request);
       add(&sidecars, request);
-      raise(&at_start, sidecars);
     } else {
       add(&request, sidecars);
       raise(&at_start, request);

@@ -23,11 +23,10 @@ Result<std::vector<ResourceName>> resources_of(const KubernetesCluster& cluster)
   std::set<std::string> more;
   for (const KubernetesPod& pod : cluster.pods) {
     for (const auto& [name, amount] : pod.request) {
-      const bool known = std::any_of(resources.begin(), resources.end(),
-                                     [&](const ResourceName& r) { return r.name == name; });
-      if (!known && amount > 0) more.insert(name);
+      if (amount > 0) more.insert(name);
     }
   }
+  for (const ResourceName& known : resources) more.erase(known.name);
   for (const std::string& name : more) {
     resources.push_back({name, name.starts_with("hugepages-") ? "bytes" : ""});
   }

@@ -229,6 +229,14 @@ TEST(KubernetesRequest, ScoresCountDefaultsWhereNothingIsNamed) {
   EXPECT_THAT(total_request({}, true).value(), IsEmpty());
 }
 
+TEST(KubernetesRequest, OfThePodItselfOnlyCpuMemoryAndHugePagesCount) {
+  PodRequest pod;
+  pod.containers = {{{{"cpu", 500}, {"x.io/y", 1}}, false}};
+  pod.pod_level = {{"cpu", 900}, {"hugepages-2Mi", 4}, {"x.io/y", 7}};
+  EXPECT_THAT(total_request(pod, false).value(),
+              ElementsAre(Pair("cpu", 900), Pair("hugepages-2Mi", 4), Pair("x.io/y", 1)));
+}
+
 TEST(KubernetesRequest, ALimitWithoutRequestIsTheRequest) {
   const KubernetesPod pod = read_pod(R"({"containers":[
     {"resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"2","memory":"1Mi"}}}]})");

@@ -155,7 +155,7 @@ const std::vector<Policy>& built_in_policies() {
   static const std::vector<Policy> kPolicies = {
       {"default",
        "kube-scheduler's default filters and scores, as far as a pod's terms are supported",
-       {"unschedulable", "node-name", "taints", "node-affinity", "ports", "fit"},
+       {"unschedulable", "node-name", "taints", "node-affinity", "ports", "fit", "model", "gpu"},
        {{"taint-toleration", 3},
         {"node-affinity", 2},
         {"least-allocated", 1},

@@ -94,8 +94,8 @@ TEST(Policy, DefaultHasKubeSchedulersWeights) {
       weights,
       ElementsAre(testing::Pair("balanced-allocation", 1), testing::Pair("least-allocated", 1),
                   testing::Pair("node-affinity", 2), testing::Pair("taint-toleration", 3)));
-  EXPECT_THAT(policy.filters,
-              ElementsAre("unschedulable", "node-name", "taints", "node-affinity", "ports", "fit"));
+  EXPECT_THAT(policy.filters, ElementsAre("unschedulable", "node-name", "taints", "node-affinity",
+                                          "ports", "fit", "model", "gpu"));
 }
 
 TEST(Policy, WhatIsWrongIsNamed) {

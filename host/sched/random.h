@@ -9,9 +9,9 @@
 namespace penstock {
 
 // splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
-class SeededRandom {
+class SplitMix64 {
  public:
-  explicit SeededRandom(std::uint64_t seed) : state_(seed) {}
+  explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
     std::uint64_t z = state_ += 0x9e3779b97f4a7c15;

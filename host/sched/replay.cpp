@@ -61,7 +61,7 @@ class Arrivals {
   }
 
  private:
-  SeededRandom random_;
+  SplitMix64 random_;
   std::vector<std::uint32_t> order_;
   std::size_t at_ = 0;
 };
@@ -101,7 +101,7 @@ Status Replay::prepare() {
   // file's order gpu-packing ends 0.7 % lower than published, with an order of each seed's own all
   // five policies end where the published runs do.
   std::vector<TraceNode> nodes = config_.nodes;
-  if (config_.shuffle_nodes) SeededRandom(~config_.seed).shuffle(&nodes);
+  if (config_.shuffle_nodes) SplitMix64(~config_.seed).shuffle(&nodes);
   PENSTOCK_ASSIGN(table_, make_trace_table(nodes, config_.pods, std::move(engine),
                                            {config_.pool, config_.table_name}));
   CompileOptions options;

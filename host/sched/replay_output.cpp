@@ -65,6 +65,22 @@ Json json_of(const ReplayResult& result) {
   return out;
 }
 
+// From where on something was dropped, so that the plot need not show how all curves climb alike:
+// the start of that decade, or 0 when little of the plot would be left.
+double where_curves_part(const std::vector<ReplayResult>& results, double x_max) {
+  double start = x_max;
+  for (const ReplayResult& result : results) {
+    double last = 0;
+    for (const CurvePoint& point : result.curve) {
+      if (point.arrived_pct - point.gpu_alloc_pct > 1) break;
+      last = point.arrived_pct;
+    }
+    start = std::min(start, last);
+  }
+  start = std::floor(start / 10) * 10;
+  return start > 80 ? 0 : start;
+}
+
 std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -131,13 +147,15 @@ std::string replay_svg(const std::vector<ReplayResult>& results) {
   plot.y_max = 100;
   plot.diagonal = true;
   plot.diagonal_label = "everything placed";
+  for (const ReplayResult& result : results) plot.x_max = std::max(plot.x_max, result.arrived_pct);
+  plot.x_min = plot.y_min = where_curves_part(results, plot.x_max);
   for (const ReplayResult& result : results) {
     PlotLine& line = plot.lines.emplace_back();
     line.group = result.policy;
     for (const CurvePoint& point : result.curve) {
+      if (point.arrived_pct < plot.x_min || point.gpu_alloc_pct < plot.y_min) continue;
       line.points.emplace_back(point.arrived_pct, point.gpu_alloc_pct);
     }
-    plot.x_max = std::max(plot.x_max, result.arrived_pct);
   }
   std::vector<Mean> means = means_of(results);
   std::stable_sort(means.begin(), means.end(),

@@ -66,7 +66,6 @@ TEST(Replay, AModelThatIsAskedForDecides) {
 
 TEST(Replay, DoesNotDependOnTheBatchOrTheEngine) {
   for (const Policy& policy : built_in_policies()) {
-    if (policy.name == "default") continue;
     ReplayConfig config = small(policy.name);
     config.seed = 5;
     const auto first = replay(config);
@@ -101,9 +100,9 @@ TEST(Replay, EveryPodArrivesOnceBeforeAnyArrivesAgain) {
   for (int i = 0; i < 10; ++i) config.pods.push_back({"p", 1 << i, 1, 1, 100, ""});
   config.engine = "scalar";
   config.inflate = 1;
-  const auto result = replay(config);
-  ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result.value().placed, 10u);
+  for (config.seed = 1; config.seed <= 8; ++config.seed) {
+    EXPECT_EQ(replay(config).value().placed, 10u) << config.seed;
+  }
 }
 
 TEST(Replay, ReportsProgressAndCanBeCancelled) {
@@ -191,7 +190,7 @@ TEST(ReplayOutput, TextHasMeansWhenThereAreSeveralSeeds) {
 
 TEST(ReplayOutput, SvgHasALinePerResult) {
   const std::string svg =
-      replay_svg({result_of("a", 1, 90), result_of("a", 2, 92), result_of("b<", 1, 80)});
+      replay_svg({result_of("b<", 1, 80), result_of("a", 1, 90), result_of("a", 2, 92)});
   EXPECT_THAT(svg, testing::StartsWith("<svg xmlns"));
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
   std::size_t lines = 0;
@@ -199,9 +198,11 @@ TEST(ReplayOutput, SvgHasALinePerResult) {
   EXPECT_EQ(lines, 3u);
   EXPECT_THAT(svg, HasSubstr(">a 91.00 % (mean of 2 seeds)</text>"));
   EXPECT_THAT(svg, HasSubstr(">b&lt; 80.00 %</text>"));
-  // From the lower left corner of the plot to 130 of 130 %, and 90 of 100 % of its height.
-  EXPECT_THAT(svg, HasSubstr("points=\"64.00,424.00 "));
-  EXPECT_THAT(svg, HasSubstr(" 740.00,82.00 \""));
+  EXPECT_LT(svg.find(">a 91.00"), svg.find(">b&lt; 80.00")) << "the best first";
+  // The axes begin at 60, where all curves still are one. 676 wide for 70 % and 380 high for 40 %.
+  EXPECT_THAT(svg, HasSubstr(">60</text>"));
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">50</text>")));
+  EXPECT_THAT(svg, HasSubstr("points=\"112.29,381.25 740.00,139.00 \""));
 }
 
 TEST(Plot, TicksAreRound) {
@@ -213,17 +214,17 @@ TEST(Plot, TicksAreRound) {
   EXPECT_EQ(tick_step(0, 4), 1);
 }
 
-TEST(SeededRandom, IsTheSameEverywhere) {
+TEST(SplitMix64, IsTheSameEverywhere) {
   // splitmix64's published outputs for seed 1234567.
-  SeededRandom random(1234567);
+  SplitMix64 random(1234567);
   EXPECT_EQ(random.next(), 6457827717110365317u);
   EXPECT_EQ(random.next(), 3203168211198807973u);
   EXPECT_EQ(random.next(), 9817491932198370423u);
 }
 
-TEST(SeededRandom, ShufflesEveryOrderAlike) {
+TEST(SplitMix64, ShufflesEveryOrderAlike) {
   std::map<std::vector<int>, int> orders;
-  SeededRandom random(1);
+  SplitMix64 random(1);
   for (int i = 0; i < 6000; ++i) {
     std::vector<int> list = {0, 1, 2};
     random.shuffle(&list);
@@ -240,15 +241,19 @@ TEST(Synthetic, HasTheShapeOfTheTrace) {
   ASSERT_EQ(nodes.size(), 1213u);
   ASSERT_EQ(pods.size(), 8152u);
   double gpus = 0, demand = 0, without = 0;
+  std::int64_t least_cpu_of_eight = INT64_MAX;
   for (const TraceNode& node : nodes) gpus += node.gpus;
   for (const TracePod& pod : pods) {
     demand += pod.num_gpu * pod.gpu_milli;
     without += pod.num_gpu == 0 ? 1 : 0;
+    if (pod.num_gpu == 8) least_cpu_of_eight = std::min(least_cpu_of_eight, pod.cpu_milli);
   }
   // The trace: 6212 GPUs, a demand of 98 % of them, 13.3 % of the pods without GPU.
   EXPECT_NEAR(gpus, 6212, 250);
   EXPECT_NEAR(demand / 1000, 6087, 250);
   EXPECT_NEAR(without / 8152, 0.133, 0.015);
+  // cpu comes per GPU; no pod with a whole one has less than 3152.
+  EXPECT_GE(least_cpu_of_eight, 8 * 3152);
 }
 
 TEST(Synthetic, IsReadableAsATraceAndRepeatable) {

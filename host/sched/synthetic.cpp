@@ -90,7 +90,7 @@ constexpr std::array<HostDemand, 5> kWithoutGpu = {{
 }};
 
 template <typename Entry, std::size_t kSize>
-const Entry& draw(const std::array<Entry, kSize>& entries, SeededRandom* random) {
+const Entry& draw(const std::array<Entry, kSize>& entries, SplitMix64* random) {
   std::uint64_t parts = 0;
   for (const Entry& entry : entries) parts += entry.parts;
   std::uint64_t at = random->below(parts);
@@ -112,7 +112,7 @@ Result<SyntheticTrace> synthetic_trace(const SyntheticConfig& config) {
     return error(Code::invalid_argument, "a synthetic list of {} pods, expected 1 to {}",
                  config.pods, kMaxPods);
   }
-  SeededRandom random(config.seed);
+  SplitMix64 random(config.seed);
   SyntheticTrace trace;
   trace.nodes.reserve(config.nodes);
   trace.pods.reserve(config.pods);
