@@ -41,7 +41,7 @@ const std::vector<Variable>& variables() {
       {Id::host_id, "PENSTOCK_HOST_ID", "0",
        "Number of this host among those that share the pool, 0 to 15; its arena."},
       {Id::comm, "PENSTOCK_COMM", "",
-       "Name of the comm that this process joins, 1 to 40 characters."},
+       "Name of the comm that this process joins, 1 to 31 characters."},
       {Id::rank, "PENSTOCK_RANK", "", "Rank of this process in the comm, 0 to PENSTOCK_SIZE - 1."},
       {Id::size, "PENSTOCK_SIZE", "", "Number of ranks of the comm."},
       {Id::engine, "PENSTOCK_ENGINE", "auto",

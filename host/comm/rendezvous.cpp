@@ -14,11 +14,12 @@ constexpr std::uint64_t kSurveyNs = 10'000'000;
 constexpr std::uint32_t kLeaveTimeoutMs = 2000;
 constexpr std::uint64_t kMinRankBytes = 4096;
 
-// Half of a pair lane: 256 KiB, less when there are so many pairs that all of them together would
-// take more than 16 MiB.
-std::uint64_t pair_half_bytes(std::uint64_t size) {
+// Half of a pair lane: a quarter of what a rank moves per pass (256 KiB), less when there are so
+// many pairs that all of them together would take more than 16 MiB.
+std::uint64_t pair_half_bytes(std::uint64_t size, std::uint64_t rank_bytes) {
   const std::uint64_t share = (std::uint64_t{8} << 20) / (size * size);
-  return std::clamp<std::uint64_t>(share / 4096 * 4096, 4096, std::uint64_t{256} << 10);
+  return std::clamp<std::uint64_t>(share / 4096 * 4096, 4096,
+                                   std::max<std::uint64_t>(rank_bytes / 4 / 4096 * 4096, 4096));
 }
 
 Status check_config(const CommConfig& config) {
@@ -225,7 +226,6 @@ Status Membership::make_regions(const CommConfig& config) {
   header.epoch = control_.generation;
   // Fences stay on device 0; payload goes to the others where there are others.
   header.payload_devices = std::max(1u, pool_.device_count() - 1);
-  header.pair_bytes = pair_half_bytes(config.size);
   header_ = header;
   ControlScratch scratch{};
   if (Status status = place_scratch(config, header.payload_devices, &header, &scratch);
@@ -259,6 +259,7 @@ Status Membership::place_scratch(const CommConfig& config, std::uint32_t payload
   for (std::uint64_t rank_bytes = std::max(config.rank_bytes, kMinRankBytes);
        rank_bytes >= kMinRankBytes; rank_bytes /= 2) {
     header->rank_bytes = rank_bytes;
+    header->pair_bytes = pair_half_bytes(config.size, rank_bytes);
     header->half_bytes = (scratch_half_bytes(topology, rank_bytes) + 4095) / 4096 * 4096;
     const std::uint64_t pairs = std::uint64_t{config.size} * config.size;
     const std::uint64_t pairs_here = (pairs + payload_devices - 1) / payload_devices;

@@ -93,6 +93,15 @@ TEST(Rendezvous, ARankThatIsHeldIsRefused) {
   EXPECT_THAT(ends[1].message, HasSubstr("already_exists: rank 0 of comm 'test' is held by pid"));
 }
 
+TEST(Rendezvous, ASmallPoolMakesSmallPasses) {
+  const ScopedPool pool(1, kMinDeviceBytes);
+  EXPECT_EQ("", run_ranks(5, [&](std::uint32_t rank) -> std::string {
+              auto member = join(pool.spec(), rank, 5);
+              if (!member.ok()) return member.status().to_string();
+              return sum_once(*member->comm).message();
+            }));
+}
+
 TEST(Rendezvous, APoolWithoutRoomSaysHowMuchIsMissing) {
   const ScopedPool pool(1, kMinDeviceBytes);
   auto mapped = Pool::map(Platform::host(), pool.spec());
@@ -109,9 +118,10 @@ TEST(Rendezvous, APoolWithoutRoomSaysHowMuchIsMissing) {
 }
 
 class Death : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(, Death, testing::Values(false, true), [](const auto& info) {
-  return info.param ? "while_the_others_wait" : "in_mid_traffic";
-});
+std::string moment(const testing::TestParamInfo<bool>& param) {
+  return param.param ? "while_the_others_wait" : "in_mid_traffic";
+}
+INSTANTIATE_TEST_SUITE_P(, Death, testing::Values(false, true), moment);
 
 // Whoever dies is named to all others, long before the deadline; the next run starts clean.
 TEST_P(Death, IsNamedToTheOthersAndTheNextRunIsClean) {
