@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "penstock/base/platform.h"
@@ -24,9 +28,26 @@ std::string printable(std::string_view value, std::size_t limit) {
   return out;
 }
 
+// A pipe has neither size nor offsets, and can be opened once only.
+static Result<std::string> read_pipe(const std::string& path, std::uint64_t max_bytes) {
+  std::ifstream pipe(path, std::ios::binary);
+  std::string bytes;
+  std::array<char, 65536> part;
+  while (pipe.read(part.data(), part.size()) || pipe.gcount() > 0) {
+    bytes.append(part.data(), static_cast<std::size_t>(pipe.gcount()));
+    if (bytes.size() > max_bytes) {
+      return error(Code::out_of_range, "{}: more than {} bytes, which is all that is read", path,
+                   max_bytes);
+    }
+  }
+  if (!pipe.eof()) return error(Code::io_error, "{}: the pipe cannot be read to its end", path);
+  return bytes;
+}
+
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) {
-  Platform& platform = Platform::host();
-  PENSTOCK_ASSIGN(auto file, platform.open(path, OpenMode::read_only));
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored)) return read_pipe(path, max_bytes);
+  PENSTOCK_ASSIGN(const auto file, Platform::host().open(path, OpenMode::read_only));
   PENSTOCK_ASSIGN(const std::uint64_t size, file->size());
   if (size > max_bytes) {
     return error(Code::out_of_range, "{}: the file has {} bytes; at most {} are read", path, size,

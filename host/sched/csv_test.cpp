@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
 
 namespace penstock {
 namespace {
@@ -113,6 +118,30 @@ TEST(Csv, ReadsWholeNumbersOnly) {
 TEST(Csv, EscapesWhatCannotBePrinted) {
   EXPECT_EQ(printable("a\x01\xff"), "a\\x01\\xff");
   EXPECT_EQ(printable("abcdef", 3), "abc...");
+}
+
+TEST(Csv, ReadsAPipeToItsEnd) {
+  const std::string path = testing::TempDir() + "penstock_csv_pipe_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string text = std::string(100000, 'x') + "end";
+  for (const std::uint64_t limit : {text.size(), text.size() - 1}) {
+    std::thread writer([&] { std::ofstream(path, std::ios::binary) << text; });
+    const auto bytes = read_file(path, limit);
+    writer.join();
+    if (limit == text.size()) {
+      ASSERT_TRUE(bytes.ok()) << bytes.status().to_string();
+      EXPECT_EQ(bytes.value(), text);
+    } else {
+      EXPECT_EQ(bytes.status().code(), Code::out_of_range);
+    }
+  }
+  ::unlink(path.c_str());
+}
+
+TEST(Csv, AFolderIsNoFile) {
+  const auto bytes = read_file(testing::TempDir(), 10);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_THAT(bytes.status().message(), HasSubstr("neither a file"));
 }
 
 TEST(Csv, SaysThatAFileIsMissing) {
