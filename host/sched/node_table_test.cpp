@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <optional>
+#include "penstock/sched/replay.h"
 
 namespace penstock {
 namespace {
@@ -303,6 +302,71 @@ TEST_F(PooledTable, IsFoundByNameWithItsNames) {
   opened.value().reset();
   EXPECT_TRUE(NodeTable::destroy(*pool_, "cluster").ok());
   EXPECT_EQ(NodeTable::open(*pool_, scalar(), "cluster").status().code(), Code::not_found);
+}
+
+// Like a card: it reaches the pool, and not this process's memory.
+class PoolOnlyEngine : public Engine {
+ public:
+  PoolOnlyEngine() : inner_(scalar()), capabilities_(inner_->capabilities()) {
+    capabilities_.name = "pool-only";
+    capabilities_.host_memory = false;
+  }
+  const Capabilities& capabilities() const override { return capabilities_; }
+  Status accepts(const penstock_descriptor& descriptor) const override {
+    for (std::uint32_t i = 0; i < descriptor.n_src; ++i) {
+      if (penstock_address_is_host(descriptor.src[i])) ++host_addresses;
+    }
+    if (penstock_address_is_host(descriptor.dst[0])) ++host_addresses;
+    ++descriptors;
+    return inner_->accepts(descriptor);
+  }
+  std::uint32_t advance(Queue& queue) override { return inner_->advance(queue); }
+
+  mutable int host_addresses = 0;
+  mutable int descriptors = 0;
+
+ private:
+  std::shared_ptr<Engine> inner_;
+  Capabilities capabilities_;
+};
+
+TEST_F(PooledTable, AnEngineThatReachesThePoolOnlyFindsEverythingThere) {
+  const auto engine = std::make_shared<PoolOnlyEngine>();
+  auto table = NodeTable::create(pool_.get(), engine, small_config());
+  ASSERT_TRUE(table.ok()) << table.status().to_string();
+  EXPECT_EQ(table.value()->engine_name(), "pool-only");
+  const std::vector<NodeSpec> nodes = {node("a", 1000, 100), node("b", 2000, 100)};
+  ASSERT_TRUE(table.value()->add_nodes(nodes).ok());
+  // More tasks than the staging region had room for at first.
+  std::vector<Task> tasks(40, task_of("t", 100, 1));
+  const auto decisions = table.value()->place(fit_only(), tasks, true);
+  ASSERT_TRUE(decisions.ok()) << decisions.status().to_string();
+  EXPECT_EQ(decisions.value()[9].node, "a");
+  EXPECT_EQ(decisions.value()[10].node, "b");
+  EXPECT_EQ(decisions.value()[29].node, "b");
+  EXPECT_EQ(decisions.value()[30].row, -1);
+  EXPECT_EQ(engine->host_addresses, 0);
+  EXPECT_EQ(engine->descriptors, 2);
+  table.value().reset();
+  EXPECT_TRUE(pool_->regions().empty());
+}
+
+TEST_F(PooledTable, WithoutAPoolThatEngineIsReplaced) {
+  const auto table = NodeTable::create(nullptr, std::make_shared<PoolOnlyEngine>(), small_config());
+  ASSERT_TRUE(table.ok()) << table.status().to_string();
+  EXPECT_NE(table.value()->engine_name(), "pool-only");
+}
+
+TEST_F(PooledTable, AReplayInAPoolIsTheSame) {
+  ReplayConfig config;
+  config.nodes = {{"a", 8000, 100, 2, "T4"}, {"b", 8000, 100, 2, "P100"}};
+  config.pods = {{"p", 1000, 10, 1, 600, ""}, {"q", 900, 10, 1, 300, "T4"}};
+  const double without = replay(config).value().gpu_alloc_pct;
+  config.pool = pool_.get();
+  const auto with = replay(config);
+  ASSERT_TRUE(with.ok()) << with.status().to_string();
+  EXPECT_EQ(with.value().gpu_alloc_pct, without);
+  EXPECT_TRUE(pool_->regions().empty());
 }
 
 TEST_F(PooledTable, AnAnonymousTableLeavesNothing) {
