@@ -58,7 +58,8 @@ class CsvReader {
 // At most this many characters of a value stand in a message, with what cannot be printed escaped.
 std::string printable(std::string_view value, std::size_t limit = 40);
 
-// The whole file, or what comes through a pipe (/dev/stdin). not_found, permission_denied, io_error, or out_of_range beyond max_bytes.
+// The whole file, or what comes through a pipe (/dev/stdin). not_found, permission_denied,
+// io_error, or out_of_range beyond max_bytes.
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes);
 
 }  // namespace penstock
