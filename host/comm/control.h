@@ -40,7 +40,8 @@ struct alignas(64) ControlScratch {
 };
 static_assert(sizeof(ControlScratch) == 128);
 
-enum class MemberState : std::uint32_t { absent = 0, joined = 1, left = 2 };
+// withdrew: left before all had come; left: after that.
+enum class MemberState : std::uint32_t { absent = 0, joined = 1, left = 2, withdrew = 3 };
 
 struct alignas(64) ControlMember {
   std::array<std::uint8_t, 16> boot_id;

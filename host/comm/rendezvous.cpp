@@ -187,15 +187,19 @@ Result<bool> Membership::adopt_existing(const CommConfig& config) {
   }
   std::uint32_t present = 0;
   std::uint32_t living = 0;
+  std::uint32_t lost = 0;
   for (std::uint32_t rank = 0; rank < header_.size; ++rank) {
     const ControlMember member = read_member(rank);
     if (member.state == MemberState::absent) continue;
     ++present;
     if (member.state == MemberState::left) continue;
-    if (liveness(member) == Liveness::dead) return false;
-    ++living;
+    const bool gone = member.state == MemberState::withdrew || liveness(member) == Liveness::dead;
+    ++(gone ? lost : living);
   }
   if (living == 0) return false;
+  // Whoever still lives in a comm that lost a rank notices it and leaves; until the last has left,
+  // its memory is nobody else's.
+  if (lost > 0) return error(Code::busy, "comm '{}' is being left", name_);
   if (header_.size != config.size) {
     return error(Code::mismatch, "comm '{}' has {} ranks, but rank {} joined it as one of {}",
                  name_, header_.size, rank_, config.size);
@@ -314,18 +318,20 @@ Result<Membership::Attempt> Membership::wait_for_all(std::uint64_t deadline_ns) 
   std::uint64_t next_survey = platform.now_ns() + kSurveyNs;
   std::uint32_t arrived = 0;  // ranks below have been seen
   for (;;) {
-    while (arrived < size() && read_member(arrived).state != MemberState::absent) ++arrived;
-    if (arrived == size()) return Attempt::met;
+    while (arrived < size()) {
+      const MemberState state = read_member(arrived).state;
+      if (state == MemberState::withdrew) return Attempt::retry;
+      if (state == MemberState::absent) break;
+      ++arrived;
+    }
+    if (arrived == size()) {
+      met_ = true;
+      return Attempt::met;
+    }
     const std::uint64_t now = platform.now_ns();
     if (now > deadline_ns) return timed_out();
     if (now > next_survey) {
       next_survey = now + kSurveyNs;
-      // Somebody may have replaced this record, because a member of it died while we waited.
-      auto found = pool_.find(RegionKind::comm, name_);
-      if (!found.ok() || found->generation != control_.generation) {
-        joined_ = false;
-        return Attempt::retry;
-      }
       if (find_dead() != kNoRank) return Attempt::retry;
     }
     platform.sleep_ns(kPollNs);
@@ -363,9 +369,9 @@ void Membership::leave() {
     return;  // the lease tells others when this process is gone
   }
   auto found = pool_.find(RegionKind::comm, name_);
-  if (!found.ok() || found->generation != control_.generation) return;  // replaced or freed
+  if (!found.ok() || found->generation != control_.generation) return;  // freed by force
   ControlMember member = read_member(rank_);
-  member.state = MemberState::left;
+  member.state = met_ ? MemberState::left : MemberState::withdrew;
   std::byte* line = at(ControlLayout(header_.size).member(rank_), sizeof(member));
   std::memcpy(line, &member, sizeof(member));
   pool_.publish(line, sizeof(member));

@@ -181,7 +181,8 @@ TEST(Ports, ConflictOnOneAddressOrEvery) {
 // The second of two pods with one port finds the first, although both were pending.
 TEST(Explain, PortsOfPodsPlacedBeforeCount) {
   const auto cluster = parse_kubernetes(R"({"kind":"List","items":[
-    {"kind":"Node","metadata":{"name":"n"},"status":{"allocatable":{"cpu":4,"memory":"8Gi","pods":9}}},
+    {"kind":"Node","metadata":{"name":"n"},
+     "status":{"allocatable":{"cpu":4,"memory":"8Gi","pods":9}}},
     {"kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"ports":[{"hostPort":80}]}]}},
     {"kind":"Pod","metadata":{"name":"b"},"spec":{"containers":[{"ports":
        [{"hostPort":80,"hostIP":"10.0.0.1"}]}]}},
@@ -215,7 +216,8 @@ TEST(Explain, ManyPreferredTermsAndTaintsScoreExactly) {
   }
   const std::string taint = R"({"effect":"PreferNoSchedule","key":)";
   const auto cluster = parse_kubernetes(
-      R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":"a","labels":{"l0":"","l3":"","l6":""}},
+      R"({"kind":"List","items":[
+      {"kind":"Node","metadata":{"name":"a","labels":{"l0":"","l3":"","l6":""}},
       "spec":{"taints":[)" +
           taint + R"("x"},)" + taint + R"("y"},)" + taint + R"("z"}]},
       "status":{"allocatable":{"cpu":4,"pods":9}}},

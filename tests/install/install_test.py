@@ -127,7 +127,7 @@ def exported_symbols(options):
 
 def tool(options):
     """The tool finds its library in the moved tree."""
-    print(call([find(options.prefix, "penstock"), "--version"]), end="")
+    print(call([os.path.join(options.prefix, "bin", "penstock"), "--version"]), end="")
 
 
 def main():
