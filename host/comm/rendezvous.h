@@ -13,8 +13,8 @@ namespace penstock {
 
 // A rank's place in a comm: the control region, the scratch regions and who the others are.
 // The first rank to come makes the regions; all hold them (Pool::hold), so that they stay while any
-// member lives; the last to leave frees them. A comm that lost a rank takes in nobody: those who live
-// leave it, and what is left without a living member is replaced. One thread at a time.
+// member lives; the last to leave frees them. A comm that lost a rank takes in nobody: those who
+// live leave it, and what is left without a living member is replaced. One thread at a time.
 class Membership {
  public:
   // See Comm::join for the errors.
