@@ -1,6 +1,6 @@
 # What comes from outside. Link these targets:
 #   fmt::fmt  spdlog::spdlog  CLI11::CLI11  nlohmann_json::nlohmann_json  PkgConfig::PENSTOCK_HWY
-#   PkgConfig::PENSTOCK_PMEM (only where PENSTOCK_HAVE_PMEM is true)  Threads::Threads
+#   Threads::Threads
 # Their Debian packages are listed in sdk/packaging/debian-packages.txt.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -11,16 +11,6 @@ find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(PENSTOCK_HWY REQUIRED IMPORTED_TARGET libhwy)
-
-set(PENSTOCK_HAVE_PMEM FALSE)
-if(PENSTOCK_WITH_PMEM STREQUAL "AUTO")
-  pkg_check_modules(PENSTOCK_PMEM QUIET IMPORTED_TARGET libpmem)
-elseif(PENSTOCK_WITH_PMEM)
-  pkg_check_modules(PENSTOCK_PMEM REQUIRED IMPORTED_TARGET libpmem)
-endif()
-if(PENSTOCK_WITH_PMEM AND TARGET PkgConfig::PENSTOCK_PMEM)
-  set(PENSTOCK_HAVE_PMEM TRUE)
-endif()
 
 if(PENSTOCK_TESTS)
   find_package(GTest REQUIRED)
