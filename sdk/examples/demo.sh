@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Both jobs with their figures, each verified. `./run demo` calls it with penstock on PATH; a pool in
 # /dev/shm and nothing else is needed. A published cluster trace is taken when it is at hand: in
-# $PENSTOCK_TRACES, or in a folder data/traces beside the checkout.
+# $PENSTOCK_TRACES ("none" takes none), or in a folder data/traces beside the checkout.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 checkout=$(cd -- "$here/../.." && pwd -P)
@@ -28,7 +28,8 @@ done
 
 heading "2. Placement: a cluster trace, replayed until demand is 130 % of its GPUs"
 shopt -s nullglob
-traces=(${PENSTOCK_TRACES:+"$PENSTOCK_TRACES"} "$checkout"/../*/data/traces/alibaba-gpu-2023)
+traces=("${checkout%/*}"/*/data/traces/alibaba-gpu-2023)
+[ -n "${PENSTOCK_TRACES:-}" ] && traces=("$PENSTOCK_TRACES")
 trace=
 for folder in "${traces[@]}"; do
   [ -r "$folder/openb_node_list_gpu_node.csv" ] && trace=$folder && break
@@ -67,9 +68,18 @@ PY
   verdict $status 'random and best-fit lie in the bands published for this trace (FGD, ATC 2023)'
 fi
 
-heading "3. Why there? One pod of a small Kubernetes cluster"
-penstock explain --cluster "$here/cluster/cluster.json" --all-pending | head -40
+heading "3. Why there? Two pods of a small Kubernetes cluster"
+for pod in shop/web-2 ml/train-1; do
+  penstock explain --cluster "$here/cluster/cluster.json" --pod "$pod"
+  printf '\n'
+done
+decided=$(penstock explain --cluster "$here/cluster/cluster.json" --pod shop/web-2 --json |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["winner"]["node"])' || true)
+status=0
+[ "$decided" = work-2 ] || status=1
+verdict $status "shop/web-2 goes to work-2, the one node without a taint and with port 8080 free"
 
 heading "Done"
-verdict $wrong "everything shown above was verified"
+if [ $wrong -eq 0 ]; then sum='everything shown above was verified'; else sum='see above'; fi
+verdict $wrong "$sum"
 exit $wrong
