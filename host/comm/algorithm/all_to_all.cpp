@@ -5,6 +5,7 @@
 // In place, where `recv` is `send`, it holds that a rank has written all that it sends before it
 // copies the first byte that it receives.
 #include "penstock/comm/algorithm/algorithms.h"
+#include "penstock/comm/algorithm/exchange.h"
 
 namespace penstock::algorithm {
 
@@ -12,20 +13,7 @@ void all_to_all(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const Range whole{0, builder.key().part_bytes};
   const std::vector<Range> pieces = chunks(whole.bytes);
-  // block[c][r * n + q]: chunk c of what r has for q.
-  std::vector<std::vector<std::uint32_t>> block(pieces.size(),
-                                                std::vector<std::uint32_t>(std::size_t{n} * n));
-  for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::size_t c = 0; c < pieces.size(); ++c) {
-      for (std::uint32_t i = 1; i < n; ++i) {
-        const std::uint32_t q = builder.peer(r, i);
-        const std::uint32_t index = builder.add_block(r, pieces[c].bytes);
-        block[c][std::size_t{r} * n + q] = index;
-        builder.copy(r, PlanBuilder::send(q, pieces[c]), builder.block(index));
-      }
-      builder.publish(r);
-    }
-  }
+  const std::vector<BlockTable> block = publish_parts(builder, pieces);
   for (std::uint32_t r = 0; r < n; ++r) {
     if (!builder.key().in_place) {
       builder.copy(r, PlanBuilder::send(r, whole), PlanBuilder::recv(r, whole));

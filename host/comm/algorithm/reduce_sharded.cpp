@@ -5,6 +5,7 @@
 // shard straight into `recv` and copies the other results behind it, from rank root + 1 on. The
 // root reads 2 (n - 1) / n parts instead of the n - 1 of the direct reduce.
 #include "penstock/comm/algorithm/algorithms.h"
+#include "penstock/comm/algorithm/exchange.h"
 
 namespace penstock::algorithm {
 
@@ -12,23 +13,11 @@ void reduce_sharded(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const std::uint32_t root = builder.key().root;
   const std::vector<Range> shards = split(builder.key().part_bytes, n);
-  std::vector<std::vector<std::uint32_t>> block(n, std::vector<std::uint32_t>(n));
+  const BlockTable block = publish_shards(builder, shards);
   std::vector<std::uint32_t> result(n);
   for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t i = 1; i < n; ++i) {
-      const std::uint32_t q = builder.peer(r, i);
-      if (shards[q].bytes == 0) continue;
-      block[r][q] = builder.add_block(r, shards[q].bytes);
-      builder.copy(r, PlanBuilder::send(0, shards[q]), builder.block(block[r][q]));
-    }
-    builder.publish(r);
-  }
-  for (std::uint32_t r = 0; r < n; ++r) {
     if (shards[r].bytes == 0) continue;
-    std::vector<Slice> src;
-    for (std::uint32_t q = 0; q < n; ++q) {
-      src.push_back(q == r ? PlanBuilder::send(0, shards[r]) : builder.block(block[q][r]));
-    }
+    std::vector<Slice> src = fold_sources(builder, block, r, 0, shards[r]);
     if (r == root) {
       builder.reduce(r, std::move(src), {PlanBuilder::recv(0, shards[r])});
       continue;
