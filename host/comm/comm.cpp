@@ -1,12 +1,9 @@
 #include "penstock/comm/comm.h"
 
-#include <map>
 #include <utility>
 
-#include "penstock/base/log.h"
 #include "penstock/comm/call_check.h"
-#include "penstock/comm/lane.h"
-#include "penstock/comm/rendezvous.h"
+#include "penstock/comm/pool_comm.h"
 
 namespace penstock {
 namespace {
@@ -19,63 +16,7 @@ class FinishedRequest : public Request {
   Status status() const override { return {}; }
 };
 
-class PoolComm : public Comm {
- public:
-  PoolComm(Pool& pool, const CommConfig& config, std::unique_ptr<Membership> membership,
-           std::shared_ptr<Engine> engine)
-      : pool_(pool),
-        platform_(pool.platform()),
-        config_(config),
-        membership_(std::move(membership)),
-        engine_(std::move(engine)),
-        process_(platform_.process_generation()) {
-    oversubscribed_ =
-        config.wait == CommConfig::Wait::yield ||
-        (config.wait == CommConfig::Wait::automatic && config.size > platform_.cpu_count());
-  }
-  ~PoolComm() override {
-    // A forked child has no part in the comm: it must not leave on its parent's behalf.
-    if (process_ != platform_.process_generation()) membership_->release();
-  }
-
-  Status open();
-
-  std::uint32_t rank() const override { return membership_->rank(); }
-  std::uint32_t size() const override { return membership_->size(); }
-  std::uint64_t epoch() const override { return membership_->header().epoch; }
-  const Capabilities& engine() const override { return engine_->capabilities(); }
-  CommCounters counters() const override { return counters_; }
-  Result<std::shared_ptr<const Plan>> plan(const Call& call) override;
-  Status run(const Call& call) override;
-  Result<std::shared_ptr<Request>> start(const Call& call) override;
-  Result<bool> test(Request& request) override;
-  Status wait(Request& request) override;
-  void abort(const std::string& reason) override;
-  Status health() override;
-
- private:
-  Status usable() const;
-  QueueConfig queue_config() const;
-  Result<Lane*> lane_of(const Call& call, Call* lane_call);
-  Result<std::unique_ptr<Lane>> make_pair_lane(std::uint32_t from, std::uint32_t to);
-  bool progress();
-  Status survey();
-  void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
-  Status describe_failure(const LaneFailure& failure) const;
-
-  Pool& pool_;
-  Platform& platform_;
-  CommConfig config_;
-  std::unique_ptr<Membership> membership_;
-  std::shared_ptr<Engine> engine_;
-  std::uint64_t process_;
-  bool oversubscribed_ = false;
-  PlanCache plans_;
-  CommCounters counters_;
-  std::unique_ptr<Lane> collectives_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Lane>> pairs_;
-  Status revoked_;
-};
+}  // namespace
 
 QueueConfig PoolComm::queue_config() const {
   QueueConfig config;
@@ -140,17 +81,6 @@ Result<Lane*> PoolComm::lane_of(const Call& call, Call* lane_call) {
   return lane.get();
 }
 
-Status PoolComm::usable() const {
-  if (process_ != platform_.process_generation()) {
-    return error(Code::invalid_argument,
-                 "comm '{}' belongs to the parent of this process; a forked child joins a comm of "
-                 "its own",
-                 config_.name);
-  }
-  if (!revoked_.ok()) return revoked_;
-  return {};
-}
-
 Result<std::shared_ptr<const Plan>> PoolComm::plan(const Call& call) {
   PENSTOCK_TRY(check_call(call, rank(), size()));
   Call lane_call;
@@ -185,41 +115,6 @@ bool PoolComm::progress() {
     revoke(describe_failure(failure), failure.culprit);
   }
   return moved;
-}
-
-Status PoolComm::describe_failure(const LaneFailure& failure) const {
-  if (failure.status.code() != Code::deadline_exceeded || failure.culprit == kNoRank) {
-    return failure.status;
-  }
-  return error(Code::deadline_exceeded, "comm '{}': {} did not respond within {} ms", config_.name,
-               membership_->describe(failure.culprit), config_.timeout_ms);
-}
-
-void PoolComm::revoke(const Status& status, std::uint32_t culprit, bool heard) {
-  if (!revoked_.ok()) return;
-  revoked_ = status;
-  log::info("comm '{}' revoked: {}", config_.name, status.message());
-  // What another rank announced needs no echo: everybody can read the first account.
-  if (!heard) membership_->announce_abort(status, culprit);
-  collectives_->fail(status, culprit);
-  for (auto& [pair, lane] : pairs_) lane->fail(status, culprit);
-}
-
-// Looks whether the others still live and want to go on.
-Status PoolComm::survey() {
-  Status reason;
-  const std::uint32_t aborted = membership_->find_aborted(&reason);
-  if (aborted != kNoRank) {
-    revoke(reason, aborted, true);
-    return revoked_;
-  }
-  const std::uint32_t dead = membership_->find_dead();
-  if (dead != kNoRank) {
-    revoke(error(Code::peer_dead, "comm '{}': {} died", config_.name, membership_->describe(dead)),
-           dead);
-    return revoked_;
-  }
-  return {};
 }
 
 Result<bool> PoolComm::test(Request& request) {
@@ -263,18 +158,6 @@ Status PoolComm::run(const Call& call) {
   PENSTOCK_ASSIGN(std::shared_ptr<Request> request, start(call));
   return wait(*request);
 }
-
-void PoolComm::abort(const std::string& reason) {
-  if (process_ != platform_.process_generation()) return;
-  revoke(error(Code::revoked, "comm '{}' was aborted: {}", config_.name, reason), kNoRank);
-}
-
-Status PoolComm::health() {
-  PENSTOCK_TRY(usable());
-  return survey();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Comm>> Comm::join(Pool& pool, const CommConfig& config) {
   PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, make_engine(config.engine));

@@ -1,0 +1,76 @@
+// The implementation of Comm over a pool. What a call does is in comm.cpp, how a comm ends in
+// comm_life.cpp.
+#ifndef PENSTOCK_COMM_POOL_COMM_H_
+#define PENSTOCK_COMM_POOL_COMM_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "penstock/comm/comm.h"
+#include "penstock/comm/lane.h"
+#include "penstock/comm/rendezvous.h"
+
+namespace penstock {
+
+class PoolComm : public Comm {
+ public:
+  PoolComm(Pool& pool, const CommConfig& config, std::unique_ptr<Membership> membership,
+           std::shared_ptr<Engine> engine)
+      : pool_(pool),
+        platform_(pool.platform()),
+        config_(config),
+        membership_(std::move(membership)),
+        engine_(std::move(engine)),
+        process_(platform_.process_generation()) {
+    oversubscribed_ =
+        config.wait == CommConfig::Wait::yield ||
+        (config.wait == CommConfig::Wait::automatic && config.size > platform_.cpu_count());
+  }
+  ~PoolComm() override {
+    // A forked child has no part in the comm: it must not leave on its parent's behalf.
+    if (process_ != platform_.process_generation()) membership_->release();
+  }
+
+  Status open();
+
+  std::uint32_t rank() const override { return membership_->rank(); }
+  std::uint32_t size() const override { return membership_->size(); }
+  std::uint64_t epoch() const override { return membership_->header().epoch; }
+  const Capabilities& engine() const override { return engine_->capabilities(); }
+  CommCounters counters() const override { return counters_; }
+  Result<std::shared_ptr<const Plan>> plan(const Call& call) override;
+  Status run(const Call& call) override;
+  Result<std::shared_ptr<Request>> start(const Call& call) override;
+  Result<bool> test(Request& request) override;
+  Status wait(Request& request) override;
+  void abort(const std::string& reason) override;
+  Status health() override;
+
+ private:
+  Status usable() const;
+  QueueConfig queue_config() const;
+  Result<Lane*> lane_of(const Call& call, Call* lane_call);
+  Result<std::unique_ptr<Lane>> make_pair_lane(std::uint32_t from, std::uint32_t to);
+  bool progress();
+  Status survey();
+  void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
+  Status describe_failure(const LaneFailure& failure) const;
+
+  Pool& pool_;
+  Platform& platform_;
+  CommConfig config_;
+  std::unique_ptr<Membership> membership_;
+  std::shared_ptr<Engine> engine_;
+  std::uint64_t process_;
+  bool oversubscribed_ = false;
+  PlanCache plans_;
+  CommCounters counters_;
+  std::unique_ptr<Lane> collectives_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Lane>> pairs_;
+  Status revoked_;
+};
+
+}  // namespace penstock
+#endif
