@@ -55,6 +55,14 @@ const std::vector<Variable>& variables() {
        "How a rank waits: spin, yield (when there are more ranks than CPUs), or auto."},
       {Id::log, "PENSTOCK_LOG", "warn",
        "Least severe level that is logged: trace, debug, info, warn, error or off."},
+      {Id::trace, "PENSTOCK_TRACE", "",
+       "File for a timeline that ui.perfetto.dev opens; rank r of several writes FILE.r, which "
+       "`penstock trace merge` joins."},
+      {Id::trace_events, "PENSTOCK_TRACE_EVENTS", "100000",
+       "Slices of the timeline that a thread keeps, 1 to 100000000; what comes later is dropped."},
+      {Id::stats, "PENSTOCK_STATS", "",
+       "1: every comm prints its statistics as JSON when it ends; a file name: writes them there, "
+       "rank r of several to FILE.r."},
   };
   return table;
 }

@@ -25,6 +25,9 @@ enum class Id {
   block_bytes,   // PENSTOCK_BLOCK_BYTES
   wait,          // PENSTOCK_WAIT
   log,           // PENSTOCK_LOG
+  trace,         // PENSTOCK_TRACE
+  trace_events,  // PENSTOCK_TRACE_EVENTS
+  stats,         // PENSTOCK_STATS
   count_
 };
 
