@@ -46,6 +46,7 @@ struct Recorder {
   std::mutex mutex;
   Config config;
   std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<std::string> reports;
   std::atomic<std::uint64_t> generation{1};       // of start(): tells a thread's buffer from an old
   std::atomic<std::uint64_t> dropped_threads{0};  // events of threads that got no buffer
   bool registered = false;                        // the handlers of exit and fork
@@ -173,6 +174,9 @@ void end(Kind kind, const char* name, std::uint64_t arg0, std::uint64_t arg1,
   if ((on & kTimes) != 0) {
     times_of_thread.ns[static_cast<std::size_t>(kind)] += duration_ns;
     ++times_of_thread.count[static_cast<std::size_t>(kind)];
+    if (kind == Kind::wait && arg0 < kTimedRanks) {
+      times_of_thread.waited_for_ns[arg0] += duration_ns;
+    }
   }
   if ((on & kEvents) == 0) return;
   Buffer* const buffer = buffer_of_thread();
@@ -212,6 +216,7 @@ Status start(const Config& config) {
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.config = config;
   all.buffers.clear();
+  all.reports.clear();
   all.dropped_threads.store(0, std::memory_order_relaxed);
   all.generation.fetch_add(1, std::memory_order_release);
   if (!all.registered) {
@@ -232,6 +237,7 @@ Status start_from_environment(std::uint32_t rank, std::uint32_t size) {
   Config config;
   config.file = file;
   config.times = times;
+  config.reports = env::text(env::Id::stats);
   config.rank = rank;
   config.size = size;
   PENSTOCK_ASSIGN(config.max_events, env::number(env::Id::trace_events, 1, kMaxEvents));
@@ -252,6 +258,36 @@ Status flush() {
   if (std::fclose(file) != 0 || !written) {
     return error(Code::io_error, "trace: {} could not be written to its end: {}", name,
                  std::strerror(errno));
+  }
+  return {};
+}
+
+Status report(const std::string& json) {
+  Recorder& all = recorder();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Config& config = all.config;
+  if (config.reports.empty() || all.reports.size() == kMaxReports) return {};
+  const std::string head =
+      fmt::format("{{\"rank\":{},\"size\":{},\"reports\":[\n", config.rank, config.size);
+  if (config.reports == "1") {
+    fmt::print(stderr, "{}{}\n]}}\n", head, json);
+    return {};
+  }
+  all.reports.push_back(json);
+  std::string text = head;
+  for (const std::string& each : all.reports) {
+    text += (&each == all.reports.data() ? "" : ",\n") + each;
+  }
+  text += "\n]}\n";
+  const std::string name = part_name(config.reports, config.rank, config.size);
+  std::FILE* const file = std::fopen(name.c_str(), "w");
+  if (file == nullptr) {
+    return error(Code::io_error, "statistics: cannot write {}: {}; PENSTOCK_STATS names the file",
+                 name, std::strerror(errno));
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0 || !written) {
+    return error(Code::io_error, "statistics: {} could not be written to its end", name);
   }
   return {};
 }

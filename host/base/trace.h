@@ -51,6 +51,7 @@ const char* kind_name(Kind kind);
 struct Config {
   std::string file;  // of the timeline; "": no events
   bool times = false;
+  std::string reports;  // where report() writes: a file, "1" for standard error, "" for nowhere
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   std::uint64_t max_events = 100000;  // per thread, at least 1; an event takes 48 bytes
@@ -68,9 +69,17 @@ Status flush();
 // Name of the file that a rank writes: `file` if it is alone, else file.<rank>.
 std::string part_name(const std::string& file, std::uint32_t rank, std::uint32_t size);
 
+// Adds one JSON object to what the process reports: {"rank":R,"size":N,"reports":[...]}, written
+// anew with each, so that a process that is killed later has written what it had. A process keeps
+// kMaxReports; what comes later is not kept. io_error names the file.
+inline constexpr std::size_t kMaxReports = 256;
+Status report(const std::string& json);
+
+inline constexpr std::size_t kTimedRanks = 64;
 struct Times {
   std::array<std::uint64_t, kKinds> ns{};
   std::array<std::uint64_t, kKinds> count{};
+  std::array<std::uint64_t, kTimedRanks> waited_for_ns{};  // of `wait`, by its first number
 };
 // The sums of the calling thread since it began; 0 while times are off.
 const Times& thread_times();

@@ -133,7 +133,7 @@ TEST_F(Trace, TimesAddUpByKindWithoutAFile) {
   ASSERT_TRUE(start(times).ok());
   const Times before = thread_times();
   for (int i = 0; i < 3; ++i) {
-    const Scope scope(Kind::wait, "wait", 0, 0);
+    const Scope scope(Kind::wait, "wait", 5, 0);
     Platform::host().sleep_ns(1'000'000);
   }
   const Times after = thread_times();
@@ -142,6 +142,8 @@ TEST_F(Trace, TimesAddUpByKindWithoutAFile) {
   EXPECT_EQ(3u, after.count[wait] - before.count[wait]);
   EXPECT_GE(after.ns[wait] - before.ns[wait], 3'000'000u);
   EXPECT_EQ(before.count[copy], after.count[copy]);
+  EXPECT_GE(after.waited_for_ns[5] - before.waited_for_ns[5], 3'000'000u);
+  EXPECT_EQ(before.waited_for_ns[0], after.waited_for_ns[0]);
   EXPECT_EQ(0u, totals().events);
 }
 
@@ -165,6 +167,23 @@ TEST_F(Trace, RanksWritePartsAndAForkedChildWritesNone) {
   EXPECT_EQ(0u, file[3].find("{\"pid\":1,"));
   EXPECT_THAT(file[1], HasSubstr("rank 1 (pid"));
   EXPECT_TRUE(lines("/t").empty());
+}
+
+TEST_F(Trace, ReportsArriveInOneFile) {
+  Config some;
+  some.reports = folder_ + "/t";
+  some.rank = 1;
+  some.size = 2;
+  ASSERT_TRUE(start(some).ok());
+  ASSERT_TRUE(report("{\"a\":1}").ok());
+  EXPECT_THAT(lines("/t.1"),
+              testing::ElementsAre("{\"rank\":1,\"size\":2,\"reports\":[", "{\"a\":1}", "]}"));
+  ASSERT_TRUE(report("{\"b\":2}").ok());
+  EXPECT_THAT(lines("/t.1"), testing::ElementsAre("{\"rank\":1,\"size\":2,\"reports\":[",
+                                                  "{\"a\":1},", "{\"b\":2}", "]}"));
+  some.reports = "/nonexistent/folder/t";
+  ASSERT_TRUE(start(some).ok());
+  EXPECT_THAT(report("{}").message(), HasSubstr("/nonexistent/folder/t.1"));
 }
 
 TEST_F(Trace, BadConfigurationsAreRefused) {
