@@ -153,6 +153,15 @@ bool MappedPool::address_of(const void* data, std::uint64_t bytes, penstock_addr
   return false;
 }
 
+AgreementSpace Pool::agreement_space(std::uint32_t) const { return {}; }
+
+AgreementSpace MappedPool::agreement_space(std::uint32_t which) const {
+  const Superblock& first = table_->geometry()[0];
+  const std::uint64_t offset = first.agreement_offset +
+                               which * agreement_bytes(first.hosts, kPoolAgreementDepth);
+  return {devices_[0].base + offset, first.hosts, kPoolAgreementDepth};
+}
+
 void MappedPool::publish(const void* data, std::size_t bytes) const {
   if (options_.coherence == Coherence::software) platform_.write_back(data, bytes);
 }

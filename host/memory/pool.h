@@ -28,6 +28,7 @@
 #include "penstock/base/platform.h"
 #include "penstock/base/status.h"
 #include "penstock/descriptor/address.h"
+#include "penstock/memory/agreement_space.h"
 
 namespace penstock {
 
@@ -123,6 +124,10 @@ class Pool {
   // The pool offset of memory inside a mapping of this pool; false if it is other memory.
   virtual bool address_of(const void* data, std::uint64_t bytes, penstock_address* out) const = 0;
 
+  // The space of history `which` of what the pool keeps for its hosts; base is null where there is
+  // none. For Agreement::open.
+  virtual AgreementSpace agreement_space(std::uint32_t which) const;
+
   // Publishing and observing (architecture, "Memory"). Nothing under hardware coherence.
   // publish: writes the lines back; visible to others after the next Fence::signal.
   virtual void publish(const void* data, std::size_t bytes) const = 0;
@@ -154,7 +159,8 @@ class Pool {
   virtual Liveness liveness(const Lease& lease) = 0;
 
   // A critical section among the processes of this host, for rendezvous. deadline_exceeded names
-  // the holder's wait. Locks: 0 is the region table (taken by allocate and free), 1 the comms.
+  // the holder's wait. Locks: 0 is the region table (taken by allocate and free), 1 the comms, 8 to 15
+  // the agreements.
   class Lock {
    public:
     virtual ~Lock() = default;

@@ -5,6 +5,7 @@
 
 #include "penstock/base/checksum.h"
 #include "penstock/descriptor/address.h"
+#include "penstock/memory/agreement_space.h"
 #include "penstock/memory/lease.h"
 #include "penstock/memory/pool.h"
 #include "penstock/memory/region_table.h"
@@ -20,6 +21,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 void set_geometry(Superblock* block) {
   block->lease_offset = 0;
   block->table_offset = 0;
+  block->agreement_offset = 0;
   block->data_offset = kPageBytes;
   if (block->device_index == 0) {
     block->lease_offset = kPageBytes;
@@ -27,10 +29,12 @@ void set_geometry(Superblock* block) {
         block->lease_offset +
         round_up(std::uint64_t{block->hosts} * block->lease_slots * sizeof(LeaseRecord),
                  kPageBytes);
-    block->data_offset =
+    block->agreement_offset =
         block->table_offset +
         round_up(std::uint64_t{block->hosts} * block->region_slots * sizeof(RegionEntry),
                  kPageBytes);
+    block->data_offset =
+        block->agreement_offset + round_up(pool_agreement_bytes(block->hosts), kPageBytes);
   }
   block->arena_bytes = (block->bytes - block->data_offset) / block->hosts / kPageBytes * kPageBytes;
 }
@@ -76,10 +80,11 @@ Status check_geometry(const std::string& path, const Superblock& block) {
   if (block.data_offset >= block.bytes || std::memcmp(&expected, &block, sizeof block) != 0) {
     return error(
         Code::corrupt,
-        "{}: the superblock contradicts itself: tables at {} and {}, data at {}, arenas of "
-        "{} bytes, but they follow from its sizes as {}, {}, {} and {}",
-        path, block.lease_offset, block.table_offset, block.data_offset, block.arena_bytes,
-        expected.lease_offset, expected.table_offset, expected.data_offset, expected.arena_bytes);
+        "{}: the superblock contradicts itself: tables at {}, {} and {}, data at {}, arenas of {} "
+        "bytes, but they follow from its sizes as {}, {}, {}, {} and {}",
+        path, block.lease_offset, block.table_offset, block.agreement_offset, block.data_offset,
+        block.arena_bytes, expected.lease_offset, expected.table_offset, expected.agreement_offset,
+        expected.data_offset, expected.arena_bytes);
   }
   return Status();
 }

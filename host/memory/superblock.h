@@ -11,13 +11,15 @@
 //       56  lease slots u32 per host   60  reserved u32, 0
 //       64  lease offset u64           72  region table offset u64      (0 except on device 0)
 //       80  data offset u64            88  arena bytes u64 per host
-//       96  reserved, 0               124  checksum u32: CRC-32C of bytes 0..123
+//       96  agreement offset u64 (0 except on device 0)
+//      104  reserved, 0               124  checksum u32: CRC-32C of bytes 0..123
 //      128  zero to 4095
 //
-// Device 0 goes on with the lease table (host after host, a line per slot; lease.h) and the region
-// table (host after host, two lines per slot; region_table.h). Data begins at the data offset; host
-// h's arena is [data offset + h * arena bytes, + arena bytes). Offsets and arena bytes follow from
-// the other numbers (see geometry_of), so that a superblock that contradicts itself is noticed.
+// Device 0 goes on with the lease table (host after host, a line per slot; lease.h), the region
+// table (host after host, two lines per slot; region_table.h) and the agreements among the hosts
+// (agreement_space.h). Data begins at the data offset; host h's arena is [data offset + h * arena
+// bytes, + arena bytes). Offsets and arena bytes follow from the other numbers (see geometry_of), so
+// that a superblock that contradicts itself is noticed.
 //
 // While a pool is being made, its devices begin with a marker instead (another magic, then at byte
 // 16 the pool id), and the maker holds the making lock. Device 0's magic is written last.
@@ -35,7 +37,7 @@ namespace penstock {
 
 inline constexpr std::uint64_t kPoolMagic = 0x4b434f54534e4550;    // "PENSTOCK"
 inline constexpr std::uint64_t kMakingMagic = 0x474e494b414d5350;  // "PSMAKING"
-inline constexpr std::uint32_t kPoolVersion = 1;
+inline constexpr std::uint32_t kPoolVersion = 2;
 inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint32_t kMaxHosts = 16;
 inline constexpr std::uint32_t kLeaseSlots = 256;  // of each host
@@ -61,7 +63,8 @@ struct Superblock {
   std::uint64_t table_offset;
   std::uint64_t data_offset;
   std::uint64_t arena_bytes;
-  std::uint8_t reserved2[28];
+  std::uint64_t agreement_offset;
+  std::uint8_t reserved2[20];
   std::uint32_t checksum;
 };
 static_assert(sizeof(Superblock) == 128, "the superblock is two cache lines");

@@ -41,7 +41,7 @@ Result<Superblock> read(const Page& page, std::uint64_t device_bytes = kBytes) {
 TEST(Superblock, bytes_are_where_the_format_says) {
   const Page page = page_of(sample(1));
   EXPECT_EQ(std::memcmp(page.data(), "PENSTOCK", 8), 0);
-  EXPECT_EQ(page[8], 1);   // version
+  EXPECT_EQ(page[8], 2);   // version
   EXPECT_EQ(page[16], 1);  // pool id
   EXPECT_EQ(page[31], 16);
   EXPECT_EQ(page[32], 1);     // device index
@@ -57,7 +57,9 @@ TEST(Superblock, geometry_of_device_0) {
   const Superblock block = sample();
   EXPECT_EQ(block.lease_offset, 4096u);
   EXPECT_EQ(block.table_offset, 4096u + 2 * 256 * 64);
-  EXPECT_EQ(block.data_offset, block.table_offset + 2 * 64 * 128);
+  EXPECT_EQ(block.agreement_offset, block.table_offset + 2 * 64 * 128);
+  // 8 histories of 2 decisions, 2 hosts and 256 bytes, then 2 lines; up to a whole page.
+  EXPECT_EQ(block.data_offset, block.agreement_offset + 3 * 4096);
   EXPECT_EQ(block.arena_bytes % 4096, 0u);
   EXPECT_LE(block.data_offset + 2 * block.arena_bytes, kBytes);
   EXPECT_GT(block.data_offset + 2 * block.arena_bytes, kBytes - 2 * 4096);
@@ -94,7 +96,7 @@ TEST(Superblock, another_version_comes_before_its_checksum) {
   Page page = page_of(sample());
   page[8] = 7;
   EXPECT_EQ(read(page).status().to_string(),
-            "unsupported: pool.0 is a pool of format version 7; this build reads version 1");
+            "unsupported: pool.0 is a pool of format version 7; this build reads version 2");
 }
 
 TEST(Superblock, every_flipped_bit_is_noticed) {
@@ -128,6 +130,7 @@ TEST(Superblock, contradictions_are_noticed) {
       {60, 1, "contradicts itself"},
       {64, 1, "contradicts itself"},
       {72, 1, "contradicts itself"},
+      {96, 1, "contradicts itself"},
       {80, 1, "contradicts itself"},
       {88, 1, "contradicts itself"},
       {96, 1, "contradicts itself"},
