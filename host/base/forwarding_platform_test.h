@@ -25,6 +25,7 @@ class ForwardingPlatform : public Platform {
   ProcessIdentity self() override { return to_.self(); }
   std::uint64_t process_generation() override { return to_.process_generation(); }
   Liveness liveness(const ProcessIdentity& process) override { return to_.liveness(process); }
+  char process_state(const ProcessIdentity& process) override { return to_.process_state(process); }
   void write_back(const void* data, std::size_t bytes) override { to_.write_back(data, bytes); }
   void invalidate(const void* data, std::size_t bytes) override { to_.invalidate(data, bytes); }
   void store_fence() override { to_.store_fence(); }

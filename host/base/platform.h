@@ -87,6 +87,9 @@ class Platform {
   // Grows in every forked child; a load, so that it can be compared at every call.
   virtual std::uint64_t process_generation() = 0;
   virtual Liveness liveness(const ProcessIdentity& process) = 0;
+  // The state of a process that lives, as a letter of proc(5): 'T' or 't' is stopped, 'R' and 'S'
+  // run or wait. '?' when it has ended or is of another boot or pid namespace, or hidden.
+  virtual char process_state(const ProcessIdentity&) { return '?'; }
 
   // Cache control; ranges are widened to whole lines. write_back leaves lines in the cache or not,
   // as the processor likes; it is ordered by store_fence. invalidate writes a dirty line back

@@ -104,6 +104,7 @@ class LinuxPlatform final : public Platform {
   ProcessIdentity self() override { return this_process(); }
   std::uint64_t process_generation() override { return this_process_generation(); }
   Liveness liveness(const ProcessIdentity& process) override { return process_liveness(process); }
+  char process_state(const ProcessIdentity& process) override { return state_of_process(process); }
 
   void write_back(const void* data, std::size_t bytes) override {
     if (has_.clwb) {

@@ -264,8 +264,15 @@ TEST(Platform, liveness_of_a_child) {
   other_boot.boot_id[0] ^= 1;
   EXPECT_EQ(platform.liveness(other_boot), Liveness::unknown);
 
-  ASSERT_EQ(::kill(child.pid(), SIGKILL), 0);
+  EXPECT_EQ(platform.process_state(earlier), '?');
+  EXPECT_EQ(platform.process_state(elsewhere), '?');
   siginfo_t info;
+  ASSERT_EQ(::kill(child.pid(), SIGSTOP), 0);
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WSTOPPED), 0);
+  EXPECT_EQ(platform.process_state(identity), 'T');
+  EXPECT_EQ(platform.liveness(identity), Liveness::alive) << "stopped is not dead";
+
+  ASSERT_EQ(::kill(child.pid(), SIGKILL), 0);
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), 0);
   EXPECT_EQ(platform.liveness(identity), Liveness::dead) << "a zombie";
   child.kill();

@@ -106,6 +106,26 @@ ProcessIdentity this_process() {
   return fresh;
 }
 
+namespace {
+
+// False if /proc does not tell.
+bool read_stat(std::uint32_t pid, Stat* stat) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  char text[1024];
+  return read_small(path, text, sizeof text) && parse_stat(text, stat);
+}
+
+}  // namespace
+
+char state_of_process(const ProcessIdentity& process) {
+  const ProcessIdentity self = this_process();
+  if (process.boot_id != self.boot_id || process.pid_namespace != self.pid_namespace) return '?';
+  Stat stat;
+  if (!read_stat(process.pid, &stat) || stat.start_time != process.start_time) return '?';
+  return stat.state;
+}
+
 Liveness process_liveness(const ProcessIdentity& process) {
   const ProcessIdentity self = this_process();
   if (process == self) return Liveness::alive;
@@ -113,11 +133,8 @@ Liveness process_liveness(const ProcessIdentity& process) {
     return Liveness::unknown;
   }
   if (process.pid == 0 || process.pid > INT32_MAX) return Liveness::dead;
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%u/stat", process.pid);
-  char text[1024];
   Stat stat;
-  if (read_small(path, text, sizeof text) && parse_stat(text, &stat)) {
+  if (read_stat(process.pid, &stat)) {
     if (stat.start_time != process.start_time) return Liveness::dead;
     // A zombie has ended, only its exit status is still there; unless just its first thread ended.
     const bool ended = (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;

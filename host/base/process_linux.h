@@ -10,6 +10,7 @@ namespace penstock {
 ProcessIdentity this_process();
 std::uint64_t this_process_generation();
 Liveness process_liveness(const ProcessIdentity& process);
+char state_of_process(const ProcessIdentity& process);  // see Platform::process_state
 
 }  // namespace penstock
 #endif
