@@ -66,8 +66,17 @@ struct usage {
 #define FENCE PENSTOCK_CACHE_LINE
 static const struct usage kUsage[PENSTOCK_OP_COUNT] = {
     [PENSTOCK_OP_NOP] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, {1, 1, 1}},
-    [PENSTOCK_OP_COPY] =
-        {1, 1, 1, PENSTOCK_MAX_DESTINATIONS, 0, 0, 0, 0, PENSTOCK_MAX_COUNT, 1, {1, 1, 1}},
+    [PENSTOCK_OP_COPY] = {1,
+                          1,
+                          1,
+                          PENSTOCK_MAX_DESTINATIONS,
+                          0,
+                          0,
+                          0,
+                          PENSTOCK_FLAG_STREAM,
+                          PENSTOCK_MAX_COUNT,
+                          1,
+                          {1, 1, 1}},
     [PENSTOCK_OP_REDUCE] = {1,
                             PENSTOCK_MAX_SOURCES,
                             1,
@@ -75,7 +84,7 @@ static const struct usage kUsage[PENSTOCK_OP_COUNT] = {
                             1,
                             0,
                             0,
-                            PENSTOCK_FLAG_SRC_LIST,
+                            PENSTOCK_FLAG_SRC_LIST | PENSTOCK_FLAG_STREAM,
                             PENSTOCK_MAX_COUNT,
                             1,
                             {1, 1, 1}},

@@ -84,7 +84,10 @@ enum penstock_opcode {
 enum penstock_flag {
   PENSTOCK_FLAG_SRC_LIST = 1u << 0, /* REDUCE: src[0] is the address of a list of n_src addresses */
   PENSTOCK_FLAG_COMMIT = 1u << 1,   /* SELECT: commit each winner before the next task is scored */
-  PENSTOCK_FLAG_ALL = 3u
+  /* COPY, REDUCE: a hint that the destinations will not be read soon, so that an engine may write
+   * them past its caches. Every engine takes it, and results are equal. */
+  PENSTOCK_FLAG_STREAM = 1u << 2,
+  PENSTOCK_FLAG_ALL = 7u
 };
 
 /* The fold type decides how `scale` is read: the bit pattern of an f32 for f32 and all narrower

@@ -148,6 +148,17 @@ TEST(Descriptor, AcceptsWellFormedRecords) {
       for (std::uint8_t n : {1, 8, 9, 64}) EXPECT_EQ(check(make_reduce(type, redop, n)), kOk);
 }
 
+TEST(Descriptor, WhatMovesElementsMayStream) {
+  penstock_descriptor d = make_copy();
+  d.flags = PENSTOCK_FLAG_STREAM;
+  EXPECT_EQ(check(d), kOk);
+  for (const std::uint8_t n : {1, 8, 9}) {
+    d = make_reduce(PENSTOCK_BF16, PENSTOCK_SUM, n);
+    d.flags |= PENSTOCK_FLAG_STREAM;
+    EXPECT_EQ(check(d), kOk);
+  }
+}
+
 TEST(Descriptor, CountZeroIsLegal) {
   for (penstock_descriptor d :
        {make_copy(), make_reduce(PENSTOCK_F32, PENSTOCK_SUM, 2), make_select(), make_update()}) {
@@ -204,6 +215,9 @@ std::vector<Case> cases() {
       {"reserved", nop, [](D& d) { d.reserved = 1; }, {kInvalid, 8, 1}},
       {"flags", nop, [](D& d) { d.flags = 1u << 31; }, {kInvalid, 9, 1u << 31}},
       {"commit of copy", copy, [](D& d) { d.flags = 2; }, {kInvalid, 9, 2}},
+      {"stream of select", select, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
+      {"stream of signal", signal, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
+      {"stream and no list", sum9, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
       {"list of select", select, [](D& d) { d.flags = 3; }, {kInvalid, 9, 3}},
       {"list of two", sum2, [](D& d) { d.flags = 1; }, {kInvalid, 9, 1}},
       {"no list of nine", sum9, [](D& d) { d.flags = 0; }, {kInvalid, 9, 0}},

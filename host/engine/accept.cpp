@@ -58,7 +58,8 @@ std::string expectation(const penstock_descriptor& d, std::uint32_t field) {
       return fmt::format("SIGNAL and SELECT have 1, COPY and REDUCE 1 to {}, others none",
                          PENSTOCK_MAX_DESTINATIONS);
     case PENSTOCK_FIELD_FLAGS:
-      return "SELECT may have COMMIT, and REDUCE has SRC_LIST exactly with more than 8 sources";
+      return "SELECT may have COMMIT, COPY and REDUCE STREAM, and REDUCE has SRC_LIST exactly with "
+             "more than 8 sources";
     case PENSTOCK_FIELD_TIMEOUT:
       return "only WAIT has one";
     case PENSTOCK_FIELD_COUNT:

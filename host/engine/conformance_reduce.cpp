@@ -209,6 +209,7 @@ void run_case(Rig& rig, const Case& c, Tally* tally) {
   d.count = c.count;
   d.cookie = c.seed;
   d.scale = scale_for(c.type, c.redop, c.seed);
+  if (mix(c.seed + 200) % 4 == 0) d.flags = PENSTOCK_FLAG_STREAM;
   std::vector<std::size_t> targets;
   if (c.in_place >= 0) targets.push_back(static_cast<std::size_t>(c.in_place));
   for (std::uint32_t k = 0; k < fresh; ++k) targets.push_back(c.n_src + k);
@@ -216,7 +217,7 @@ void run_case(Rig& rig, const Case& c, Tally* tally) {
   std::vector<penstock_address> src(c.n_src);
   for (std::uint32_t s = 0; s < c.n_src; ++s) src[s] = image.address(s);
   if (c.n_src > PENSTOCK_INLINE_SOURCES) {
-    d.flags = PENSTOCK_FLAG_SRC_LIST;
+    d.flags |= PENSTOCK_FLAG_SRC_LIST;
     d.src[0] = rig.address(kListOffset);
     std::memcpy(rig.memory() + kListOffset, src.data(), src.size() * sizeof(src[0]));
     rig.publish(kListOffset, src.size() * sizeof(src[0]));
@@ -301,7 +302,8 @@ void check_copy(Rig& rig, std::vector<ConformanceRow>* rows) {
   if (!rig.options().quick) sizes.push_back(4097 * 8);
   for (const std::uint64_t bytes : sizes) {
     for (std::uint32_t n_dst = 1; n_dst <= std::min(caps.max_destinations, 3u); ++n_dst) {
-      for (const bool in_place : {false, true}) {
+      for (const std::uint32_t way : {0u, 1u, 2u, 3u}) {
+        const bool in_place = (way & 1) != 0;
         if (bytes > caps.max_bytes) continue;
         ++seed;
         Image image(rig);
@@ -310,6 +312,7 @@ void check_copy(Rig& rig, std::vector<ConformanceRow>* rows) {
         for (std::uint32_t k = 0; k < n_dst; ++k) image.lay(1 + k, mix(seed + k + 1) % 64, bytes);
         penstock_descriptor d = make_descriptor(PENSTOCK_OP_COPY, 1, n_dst);
         d.count = bytes;
+        if ((way & 2) != 0) d.flags = PENSTOCK_FLAG_STREAM;
         d.src[0] = image.address(0);
         for (std::uint32_t k = 0; k < n_dst; ++k)
           d.dst[k] = image.address(in_place && k == 0 ? 0 : 1 + k);
@@ -317,8 +320,8 @@ void check_copy(Rig& rig, std::vector<ConformanceRow>* rows) {
         for (std::uint32_t k = in_place ? 1 : 0; k < n_dst; ++k)
           std::copy(data.begin(), data.end(), image.expected(1 + k));
         const Result<penstock_completion> done = rig.run(d);
-        const std::string where =
-            fmt::format("{} bytes, n_dst {}, in place {}", bytes, n_dst, in_place);
+        const std::string where = fmt::format("{} bytes, n_dst {}, flags {}, in place {}", bytes,
+                                              n_dst, d.flags, in_place);
         tally.compared(bytes * n_dst);
         if (!done.ok())
           return rows->push_back((tally.fail(done.status().message()), tally.row("COPY")));

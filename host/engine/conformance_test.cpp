@@ -98,9 +98,9 @@ enum class Fault { last_bit, byte_past_the_end, second_destination, nan_payload,
 class FaultyKernels final : public Kernels {
  public:
   explicit FaultyKernels(Fault fault) : fault_(fault), sound_(scalar_kernels()) {}
-  void copy(void* const* dst, std::uint32_t n_dst, const void* src,
-            std::uint64_t bytes) const override {
-    if (fault_ != Fault::copies_nothing) sound_->copy(dst, n_dst, src, bytes);
+  void copy(void* const* dst, std::uint32_t n_dst, const void* src, std::uint64_t bytes,
+            bool stream) const override {
+    if (fault_ != Fault::copies_nothing) sound_->copy(dst, n_dst, src, bytes, stream);
   }
   void reduce(const ReduceArguments& a) const override {
     ReduceArguments changed = a;

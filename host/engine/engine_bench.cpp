@@ -1,7 +1,7 @@
 // How fast the simd engine's kernels move bytes, next to the C library's memcpy on the same
 // buffers.
 //
-//   engines [MIB]     operand size, 32 MiB unless told (larger than a core's caches)
+//   engines [SIZE]    operand size: 64K, 16M; 32M unless told (larger than a core's caches)
 //
 // GB/s count every byte that is read or written once: (n_src + n_dst) * bytes / time. The best of
 // several passes, so that a busy machine disturbs less.
@@ -47,24 +47,25 @@ double gigabytes(std::uint64_t bytes, double seconds) {
 }
 
 double reduce_rate(const Kernels& kernels, Buffers& buffers, std::uint32_t type,
-                   std::uint32_t redop, std::uint32_t n_src) {
+                   std::uint32_t redop, std::uint32_t n_src, bool stream) {
   const void* src[kMaxSources];
   for (std::uint32_t s = 0; s < n_src; ++s) src[s] = buffers.at(s);
   void* dst = buffers.at(kMaxSources);
   penstock::ReduceArguments a{
-      type, redop, n_src, 1, src, &dst, buffers.size / penstock_type_size(type), 0};
+      type, redop, n_src, 1, src, &dst, buffers.size / penstock_type_size(type), 0, stream};
   return gigabytes((n_src + 1) * buffers.size, best_seconds([&] { kernels.reduce(a); }));
 }
 
 void print_reduce(const Kernels& kernels, Buffers& buffers) {
-  fmt::print("{:<8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}\n", "REDUCE", "sum 2", "sum 3",
-             "sum 4", "sum 8", "max 2", "prod 2", "avg 2");
+  fmt::print("{:<8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}\n", "REDUCE", "sum 2", "sum 3",
+             "sum 4", "sum 8", "stream2", "max 2", "prod 2", "avg 2");
   for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type) {
     fmt::print("{:<8}", penstock_type_name(type));
     for (const std::uint32_t n_src : {2u, 3u, 4u, 8u})
-      fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, PENSTOCK_SUM, n_src));
+      fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, PENSTOCK_SUM, n_src, false));
+    fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, PENSTOCK_SUM, 2, true));
     for (const std::uint32_t redop : {PENSTOCK_MAX, PENSTOCK_PROD, PENSTOCK_AVG})
-      fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, redop, 2));
+      fmt::print(" {:>7.2f}", reduce_rate(kernels, buffers, type, redop, 2, false));
     fmt::print("\n");
   }
 }
@@ -72,16 +73,19 @@ void print_reduce(const Kernels& kernels, Buffers& buffers) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t mib = 32;
+  std::uint64_t kib = 32768;
   if (argc > 1) {
     const char* end = argv[1] + std::strlen(argv[1]);
-    const auto [stop, code] = std::from_chars(argv[1], end, mib);
-    if (code != std::errc() || stop != end || mib == 0 || mib > 4096) {
-      fmt::print(stderr, "engines: \"{}\" is no operand size; give 1 to 4096 (MiB)\n", argv[1]);
+    const auto [unit, code] = std::from_chars(argv[1], end, kib);
+    const bool mebi = end - unit == 1 && *unit == 'M';
+    if (code != std::errc() || kib == 0 || kib > 4194304 || end - unit != 1 ||
+        (*unit != 'K' && !mebi)) {
+      fmt::print(stderr, "engines: \"{}\" is no operand size; give 1K to 4096M\n", argv[1]);
       return 2;
     }
+    if (mebi) kib = std::min<std::uint64_t>(kib, 4096) << 10;
   }
-  Buffers buffers(mib << 20);
+  Buffers buffers(kib << 10);
   // Sixteen-bit words around 0x3c00: normal numbers below 1 in every float type, so that no sum or
   // product is subnormal, which processors take much longer for.
   for (std::size_t i = 0; i + 2 <= buffers.memory.size(); i += 2) {
@@ -89,16 +93,19 @@ int main(int argc, char** argv) {
     buffers.memory[i + 1] = std::byte{0x3c};
   }
   const auto kernels = penstock::simd_kernels();
-  fmt::print("simd {}, operands of {} MiB, GB/s over all bytes read and written\n",
-             penstock::simd_target(), mib);
+  fmt::print("simd {}, operands of {} KiB, GB/s over all bytes read and written\n",
+             penstock::simd_target(), kib);
   const double plain =
       best_seconds([&] { std::memcpy(buffers.at(1), buffers.at(0), buffers.size); });
   fmt::print("memcpy   {:>7.2f}\n", gigabytes(2 * buffers.size, plain));
   for (const std::uint32_t n_dst : {1u, 3u}) {
-    void* dst[] = {buffers.at(1), buffers.at(2), buffers.at(3)};
-    const double seconds =
-        best_seconds([&] { kernels->copy(dst, n_dst, buffers.at(0), buffers.size); });
-    fmt::print("COPY {}   {:>7.2f}\n", n_dst, gigabytes((1 + n_dst) * buffers.size, seconds));
+    for (const bool stream : {false, true}) {
+      void* dst[] = {buffers.at(1), buffers.at(2), buffers.at(3)};
+      const double seconds =
+          best_seconds([&] { kernels->copy(dst, n_dst, buffers.at(0), buffers.size, stream); });
+      fmt::print("COPY {} {} {:>7.2f}\n", n_dst, stream ? "stream" : "      ",
+                 gigabytes((1 + n_dst) * buffers.size, seconds));
+    }
   }
   print_reduce(*kernels, buffers);
   return 0;

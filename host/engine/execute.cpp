@@ -79,7 +79,8 @@ Outcome execute_copy(const Access& access, const Kernels& kernels, const penstoc
   Operands operands;
   const Outcome outcome = resolve_operands(access, d, d.src, d.count, &operands);
   if (!outcome.ok()) return outcome;
-  kernels.copy(operands.dst, d.n_dst, operands.src[0], d.count);
+  const bool stream = (d.flags & PENSTOCK_FLAG_STREAM) != 0;
+  kernels.copy(operands.dst, d.n_dst, operands.src[0], d.count, stream);
   for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], d.count);
   return {};
 }
@@ -100,7 +101,7 @@ Outcome execute_reduce(const Access& access, const Kernels& kernels, const penst
   const Outcome outcome = resolve_operands(access, d, listed ? list : d.src, bytes, &operands);
   if (!outcome.ok()) return outcome;
   kernels.reduce(ReduceArguments{d.type, d.redop, d.n_src, d.n_dst, operands.src, operands.dst,
-                                 d.count, d.scale});
+                                 d.count, d.scale, (d.flags & PENSTOCK_FLAG_STREAM) != 0});
   for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], bytes);
   return {};
 }

@@ -22,6 +22,7 @@ struct ReduceArguments {
   void* const* dst;
   std::uint64_t count;  // elements
   std::uint64_t scale;
+  bool stream = false;  // as of Kernels::copy
 };
 
 // Where the columns of a checked node table are.
@@ -43,12 +44,13 @@ struct TableView {
 TableView table_view(penstock_node_table* header);
 
 // Kernels have no state that outlives a call, except scratch; one instance per engine, calls from
-// several threads.
+// several threads. `stream` is a hint that the destinations will not be read soon: stores may go
+// past the caches, and are ordered before all that the thread stores after the call.
 class Kernels {
  public:
   virtual ~Kernels() = default;
-  virtual void copy(void* const* dst, std::uint32_t n_dst, const void* src,
-                    std::uint64_t bytes) const = 0;
+  virtual void copy(void* const* dst, std::uint32_t n_dst, const void* src, std::uint64_t bytes,
+                    bool stream) const = 0;
   virtual void reduce(const ReduceArguments& arguments) const = 0;
   // One task on a checked table with a checked program; commits when asked.
   virtual void select(const TableView& table, const penstock_program& program,

@@ -9,8 +9,8 @@ namespace {
 
 class ScalarKernels final : public Kernels {
  public:
-  void copy(void* const* dst, std::uint32_t n_dst, const void* src,
-            std::uint64_t bytes) const override {
+  void copy(void* const* dst, std::uint32_t n_dst, const void* src, std::uint64_t bytes,
+            bool) const override {
     for (std::uint32_t d = 0; d < n_dst; ++d)
       if (dst[d] != src) std::memcpy(dst[d], src, bytes);
   }

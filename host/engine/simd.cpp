@@ -1,17 +1,43 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/engine/simd.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "penstock/engine/simd_reduce.h"
 #include "penstock/engine/simd_select.h"
 
+#ifndef PENSTOCK_ENGINE_SIMD_LINE_
+#define PENSTOCK_ENGINE_SIMD_LINE_
+namespace penstock {
+constexpr std::uint64_t kLine = PENSTOCK_CACHE_LINE;
+}
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace penstock {
 namespace HWY_NAMESPACE {
 std::int64_t TargetBit() { return HWY_TARGET; }
+
+// Lines of the destination that are written whole go past the caches, its edges through them.
+void StreamBytes(void* to, const void* from, std::uint64_t bytes) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<std::uint8_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto* dst = static_cast<std::uint8_t*>(to);
+  const auto* src = static_cast<const std::uint8_t*>(from);
+  const std::uint64_t before = -reinterpret_cast<std::uintptr_t>(dst) % kLine;
+  const std::uint64_t head = before < bytes ? before : bytes;
+  std::memcpy(dst, src, head);
+  std::uint64_t at = head;
+  for (; at + kLine <= bytes; at += kLine)
+    for (std::size_t i = 0; i < kLine; i += lanes)
+      hn::Stream(hn::LoadU(d, src + at + i), d, dst + at + i);
+  std::memcpy(dst + at, src + at, bytes - at);
+}
 }  // namespace HWY_NAMESPACE
 }  // namespace penstock
 HWY_AFTER_NAMESPACE();
@@ -19,24 +45,35 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace penstock {
 HWY_EXPORT(TargetBit);
+HWY_EXPORT(StreamBytes);
 namespace {
 
 // Of a source that goes to several destinations: read once from memory, then from the cache.
 constexpr std::uint64_t kCopyBlock = std::uint64_t{64} << 10;
+// Of a result that is to be streamed: it is folded into a buffer that stays in the first cache, so
+// that whole lines leave it whatever the element's size. A multiple of the line.
+constexpr std::uint64_t kStreamBlock = std::uint64_t{8} << 10;
+
+void plain_copy(void* to, const void* from, std::uint64_t bytes) { std::memcpy(to, from, bytes); }
+void stream_copy(void* to, const void* from, std::uint64_t bytes) {
+  HWY_DYNAMIC_DISPATCH(StreamBytes)(to, from, bytes);
+}
 
 class SimdKernels final : public Kernels {
  public:
   // The C library's memcpy is as wide as the processor, and goes over to streaming stores (with the
   // store fence they need) where a copy is larger than this thread's share of the last cache.
-  void copy(void* const* dst, std::uint32_t n_dst, const void* src,
-            std::uint64_t bytes) const override {
+  void copy(void* const* dst, std::uint32_t n_dst, const void* src, std::uint64_t bytes,
+            bool stream) const override {
+    const auto move = stream ? stream_copy : plain_copy;
     const std::uint64_t block = n_dst == 1 ? bytes : kCopyBlock;
     for (std::uint64_t at = 0; at < bytes; at += block) {
       const std::uint64_t now = bytes - at < block ? bytes - at : block;
       for (std::uint32_t d = 0; d < n_dst; ++d)
         if (dst[d] != src)
-          std::memcpy(static_cast<char*>(dst[d]) + at, static_cast<const char*>(src) + at, now);
+          move(static_cast<char*>(dst[d]) + at, static_cast<const char*>(src) + at, now);
     }
+    if (stream) hwy::FlushStream();
   }
   void reduce(const ReduceArguments& arguments) const override { simd_reduce(arguments); }
   void select(const TableView& table, const penstock_program& program, const penstock_task& task,
@@ -51,9 +88,40 @@ std::unique_ptr<const Kernels> simd_kernels() { return std::make_unique<SimdKern
 
 const char* simd_target() { return hwy::TargetName(HWY_DYNAMIC_DISPATCH(TargetBit)()); }
 
+namespace {
+
+void reduce_streamed(const ReduceArguments& a) {
+  alignas(kLine) std::byte buffer[kStreamBlock];
+  const std::uint32_t size = penstock_type_size(a.type);
+  const void* src[PENSTOCK_MAX_SOURCES];
+  void* into[] = {buffer};
+  ReduceArguments part = a;
+  part.stream = false;
+  part.src = src;
+  part.dst = into;
+  part.n_dst = 1;
+  // The first block ends at the end of a line of the first destination.
+  const std::uint64_t skew = reinterpret_cast<std::uintptr_t>(a.dst[0]) % kLine / size;
+  std::uint64_t room = kStreamBlock / size - skew;
+  for (std::uint64_t at = 0; at < a.count; at += part.count) {
+    part.count = std::min(room, a.count - at);
+    room = kStreamBlock / size;
+    for (std::uint32_t s = 0; s < a.n_src; ++s)
+      src[s] = static_cast<const char*>(a.src[s]) + at * size;
+    simd_reduce(part);
+    for (std::uint32_t d = 0; d < a.n_dst; ++d)
+      stream_copy(static_cast<char*>(a.dst[d]) + at * size, buffer, part.count * size);
+  }
+  hwy::FlushStream();
+}
+
+}  // namespace
+
 void simd_reduce(const ReduceArguments& a) {
   if (a.n_src == 1 && a.redop != PENSTOCK_PREMUL_SUM) {
-    SimdKernels().copy(a.dst, a.n_dst, a.src[0], a.count * penstock_type_size(a.type));
+    SimdKernels().copy(a.dst, a.n_dst, a.src[0], a.count * penstock_type_size(a.type), a.stream);
+  } else if (a.stream) {
+    reduce_streamed(a);
   } else if (a.type <= PENSTOCK_UINT64) {
     simd_reduce_integer(a);
   } else if (a.type == PENSTOCK_F32 || a.type == PENSTOCK_F64) {
