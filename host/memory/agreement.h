@@ -26,9 +26,9 @@
 // writer that stops half way leaves a readable one.
 //
 // Recycling: decision n + depth takes the blocks of decision n. Who meets a block with a later
-// number stops (out_of_range), just as if it had met a higher promise, so that it decides nothing
-// late. With depth 2 or more the newest decision is always found: its author gives its block up
-// only for a number that implies a newer one.
+// number stops (out_of_range), just as if it had met a higher promise, so that nothing else is
+// decided late. With depth 2 or more the newest decision is always found: its author gives its
+// block up only for a number that implies a newer one.
 #ifndef PENSTOCK_MEMORY_AGREEMENT_H_
 #define PENSTOCK_MEMORY_AGREEMENT_H_
 
@@ -111,6 +111,7 @@ class Agreement {
   Result<Decision> update(const Next& next, std::uint64_t deadline_ns);
 
  private:
+  friend class MembershipView;  // its beat lines are written under the same lock
   Agreement(Platform& platform, Coherence coherence, const AgreementSpace& space,
             std::uint32_t participant)
       : platform_(&platform),
