@@ -18,13 +18,19 @@ struct Capabilities {
   std::string description;    // one line: what executes, with which instructions
   std::uint32_t opcodes = 0;  // bit per penstock_opcode
   std::uint32_t redops[PENSTOCK_TYPE_COUNT] = {};  // per type: bit per penstock_redop
-  std::uint32_t max_sources = 0;                   // of one REDUCE
+  // Per type: bit per out_type that a REDUCE may convert to. The bits of INT8, and bit INT8 of the
+  // others, are about block-scaled int8, which has redops[F32].
+  std::uint32_t out_types[PENSTOCK_TYPE_COUNT] = {};
+  bool weights = false;           // REDUCE with the flag WEIGHTS
+  std::uint32_t max_sources = 0;  // of one REDUCE or OUTER_STEP
   std::uint32_t max_destinations = 0;
   std::uint64_t max_bytes = 0;  // of one operand
   std::uint32_t max_rows = 0;   // of a node table, 0: no SELECT
   bool host_memory = false;     // reaches the process's own memory
   bool synchronous = false;     // advance() itself does the work
 };
+
+class Kernels;  // host_engine.h
 
 // An engine may serve many queues; each queue is advanced by one thread at a time.
 class Engine {
@@ -36,6 +42,9 @@ class Engine {
   // Makes progress on the queue: executes (or hands on, or collects) as much as can be done without
   // blocking, and stops at a WAIT that is not satisfied. Returns how many completions were written.
   virtual std::uint32_t advance(Queue& queue) = 0;
+  // The kernels of an engine that would execute a descriptor in the calling thread anyway, for
+  // callers that need no queue. Null: there is only the queue. Thread-safe.
+  virtual const Kernels* direct_kernels() const { return nullptr; }
 };
 
 struct EngineInfo {
