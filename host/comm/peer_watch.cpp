@@ -1,0 +1,85 @@
+#include "penstock/comm/peer_watch.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+constexpr std::uint64_t kStateNs = 50'000'000;  // how often /proc is asked
+// A rank whose last sign is younger waits inside a call. Long against the few milliseconds between
+// two signs, because ranks may outnumber the CPUs.
+constexpr std::uint64_t kFreshNs = 400'000'000;
+
+bool is_stopped(char state) { return state == 'T' || state == 't'; }
+
+}  // namespace
+
+bool PeerWatch::is_fresh(const Peer& peer) const {
+  const std::uint64_t window = std::min(kFreshNs, std::uint64_t{timeout_ms_} * 1'000'000 / 2);
+  return peer.beat_at_ns != 0 && platform_.now_ns() - peer.beat_at_ns < window &&
+         peer.stopped_at_ns == 0;
+}
+
+void PeerWatch::look_at(std::uint32_t rank, std::uint64_t now_ns, bool state_too) {
+  Peer& peer = peers_[rank];
+  std::uint32_t waits_for = kNoRank;
+  const std::uint64_t beats = membership_.beats_of(rank, &waits_for);
+  if (beats != peer.beats) {
+    peer.beats = beats;
+    peer.beat_at_ns = now_ns;
+  }
+  peer.waits_for = waits_for;
+  if (!state_too) return;
+  if (!is_stopped(membership_.process_state(rank))) {
+    peer.stopped_at_ns = 0;
+  } else if (peer.stopped_at_ns == 0) {
+    peer.stopped_at_ns = now_ns;
+  }
+}
+
+void PeerWatch::look(std::uint32_t awaited) {
+  membership_.beat(awaited);
+  if (awaited == kNoRank) return;
+  const std::uint64_t now_ns = platform_.now_ns();
+  const bool state_too = now_ns >= next_state_ns_;
+  if (state_too) next_state_ns_ = now_ns + kStateNs;
+  std::uint32_t rank = awaited;
+  for (std::size_t step = 0; step < peers_.size() && rank != membership_.rank(); ++step) {
+    look_at(rank, now_ns, state_too);
+    const Peer& peer = peers_[rank];
+    if (!is_fresh(peer) || peer.waits_for == kNoRank) break;
+    rank = peer.waits_for;
+  }
+  Peer& peer = peers_[awaited];
+  peer.looks_since_left = membership_.has_left(awaited) ? peer.looks_since_left + 1 : 0;
+}
+
+std::uint32_t PeerWatch::blame(std::uint32_t awaited) const {
+  std::uint32_t rank = awaited;
+  for (std::size_t step = 0; step < peers_.size(); ++step) {
+    const Peer& peer = peers_[rank];
+    if (!is_fresh(peer) || peer.waits_for == kNoRank) return rank;
+    // A circle: they wait for each other, and whoever was waited for first is as good as any.
+    if (peer.waits_for == membership_.rank()) return awaited;
+    rank = peer.waits_for;
+  }
+  return awaited;
+}
+
+std::string PeerWatch::condition(std::uint32_t rank) const {
+  const Peer& peer = peers_[rank];
+  const char state = membership_.process_state(rank);
+  const std::uint64_t now_ns = platform_.now_ns();
+  if (is_stopped(state)) {
+    const std::uint64_t since = peer.stopped_at_ns == 0 ? now_ns : peer.stopped_at_ns;
+    return fmt::format(": it has been stopped for {:.1f} s (state {})",
+                       static_cast<double>(now_ns - since) * 1e-9, state);
+  }
+  if (state == '?') return "";
+  if (is_fresh(peer)) return fmt::format(": it waits inside a call (state {})", state);
+  return fmt::format(": it lives (state {}), but is not inside a call of this comm", state);
+}
+
+bool PeerWatch::has_left(std::uint32_t rank) const { return peers_[rank].looks_since_left > 1; }
+
+}  // namespace penstock

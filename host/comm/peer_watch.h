@@ -1,0 +1,55 @@
+// What a rank that waits learns about the others: who shows signs of life, who is stopped, who has
+// left, and who is to blame when a deadline passes.
+#ifndef PENSTOCK_COMM_PEER_WATCH_H_
+#define PENSTOCK_COMM_PEER_WATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/comm/rendezvous.h"
+
+namespace penstock {
+
+// One thread at a time; the membership outlives it.
+class PeerWatch {
+ public:
+  PeerWatch(Platform& platform, Membership& membership, std::uint32_t timeout_ms)
+      : platform_(platform),
+        membership_(membership),
+        timeout_ms_(timeout_ms),
+        peers_(membership.size()) {}
+
+  // To be called a few times a second while this rank waits for `awaited` (or kNoRank): gives a
+  // sign of life, and looks at those that are waited for, directly or through others.
+  void look(std::uint32_t awaited);
+  // The rank at the end of the chain that begins with `awaited`: if that one gives signs of life
+  // and itself waits for another, that other, and so on.
+  std::uint32_t blame(std::uint32_t awaited) const;
+  // What is known about a rank that did not respond, as the rest of a sentence: ": it has been
+  // stopped for 3.0 s (state T)".
+  std::string condition(std::uint32_t rank) const;
+  // Whether the rank had left the comm already at the look before the last, so that nothing of it
+  // is under way any more.
+  bool has_left(std::uint32_t rank) const;
+
+ private:
+  struct Peer {
+    std::uint64_t beats = 0;
+    std::uint64_t beat_at_ns = 0;     // when `beats` was seen to change; 0: never
+    std::uint64_t stopped_at_ns = 0;  // when first seen stopped; 0: it is not
+    std::uint32_t waits_for = kNoRank;
+    std::uint32_t looks_since_left = 0;
+  };
+  bool is_fresh(const Peer& peer) const;
+  void look_at(std::uint32_t rank, std::uint64_t now_ns, bool state_too);
+
+  Platform& platform_;
+  Membership& membership_;
+  std::uint32_t timeout_ms_;
+  std::vector<Peer> peers_;
+  std::uint64_t next_state_ns_ = 0;
+};
+
+}  // namespace penstock
+#endif
