@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "penstock/base/trace.h"
 #include "penstock/comm/call_check.h"
 #include "penstock/comm/pool_comm.h"
 
@@ -18,49 +19,56 @@ class FinishedRequest : public Request {
 
 }  // namespace
 
-QueueConfig PoolComm::queue_config() const {
-  QueueConfig config;
-  config.default_timeout_ms = config_.timeout_ms;
-  config.oversubscribed = oversubscribed_;
-  return config;
-}
-
 Status PoolComm::open() {
   const ControlHeader& header = membership_->header();
-  const ControlLayout layout(header.size);
-  LaneConfig lane;
+  const ControlLayout layout = membership_->layout();
+  LaneConfig lane = lane_config();
   lane.self = rank();
   for (std::uint32_t r = 0; r < header.size; ++r) {
     lane.ranks.push_back(r);
     lane.fences.push_back(membership_->control(layout.fence(r)));
+    lane.inlined.push_back(membership_->control(layout.inlined(r)));
+    may_expose_ = may_expose_ && (membership_->flags_of(r) & kMemberDirect) != 0;
   }
   for (std::uint32_t d = 0; d < header.payload_devices; ++d) {
     lane.scratch.push_back(membership_->scratch(d));
   }
+  lane.inline_lines = membership_->tuning().inline_lines;
   lane.half_bytes = header.half_bytes;
   lane.rank_bytes = header.rank_bytes;
-  lane.queue = queue_config();
+  lane.may_expose = may_expose_;
   PENSTOCK_ASSIGN(collectives_, Lane::make(pool_, *engine_, plans_, counters_, std::move(lane)));
   return {};
+}
+
+LaneConfig PoolComm::lane_config() const {
+  LaneConfig lane;
+  lane.tuning = membership_->tuning().tuning;
+  lane.local = config_.local;
+  lane.may_expose = may_expose_;
+  lane.queue.default_timeout_ms = config_.timeout_ms;
+  lane.queue.oversubscribed = oversubscribed_;
+  return lane;
 }
 
 // The lane from one rank to another: participant 0 sends, participant 1 receives.
 Result<std::unique_ptr<Lane>> PoolComm::make_pair_lane(std::uint32_t from, std::uint32_t to) {
   const ControlHeader& header = membership_->header();
-  const ControlLayout layout(header.size);
+  const ControlLayout layout = membership_->layout();
   const std::uint64_t pair = std::uint64_t{from} * header.size + to;
   const auto device = static_cast<std::uint32_t>(pair % header.payload_devices);
   const std::uint64_t place = pair / header.payload_devices;
-  LaneConfig lane;
+  LaneConfig lane = lane_config();
   lane.ranks = {from, to};
   lane.self = rank() == from ? 0 : 1;
   lane.fences = {membership_->control(layout.pair_fence(from, to, 0)),
                  membership_->control(layout.pair_fence(from, to, 1))};
+  lane.inlined = {membership_->control(layout.pair_inlined(from, to)), 0};
+  lane.inline_lines = membership_->tuning().pair_inline_lines;
   lane.scratch = {membership_->scratch(device) + 2 * header.half_bytes +
                   2 * place * header.pair_bytes};
   lane.half_bytes = header.pair_bytes;
   lane.rank_bytes = header.pair_bytes;
-  lane.queue = queue_config();
   return Lane::make(pool_, *engine_, plans_, counters_, std::move(lane));
 }
 
@@ -105,16 +113,25 @@ Result<std::shared_ptr<Request>> PoolComm::start(const Call& call) {
 
 bool PoolComm::progress() {
   bool moved = collectives_->progress();
-  const Lane* failed = collectives_->failed() ? collectives_.get() : nullptr;
+  bool failed = collectives_->failed();
   for (auto& [pair, lane] : pairs_) {
     moved |= lane->progress();
+    failed |= lane->failed();
+  }
+  if (failed) note_failures();
+  return moved;
+}
+
+// What fails one lane ends the comm.
+void PoolComm::note_failures() {
+  if (!revoked_.ok()) return;
+  const Lane* failed = collectives_->failed() ? collectives_.get() : nullptr;
+  for (auto& [pair, lane] : pairs_) {
     if (lane->failed()) failed = lane.get();
   }
-  if (failed != nullptr && revoked_.ok()) {
-    const LaneFailure failure = failed->failure();
-    revoke(describe_failure(failure), failure.culprit);
-  }
-  return moved;
+  if (failed == nullptr) return;
+  const LaneFailure failure = failed->failure();
+  revoke(describe_failure(failure), failure.culprit);
 }
 
 Result<bool> PoolComm::test(Request& request) {
@@ -123,7 +140,7 @@ Result<bool> PoolComm::test(Request& request) {
     return true;
   }
   PENSTOCK_TRY(usable());
-  progress();
+  if (!progress()) look_around(platform_.now_ns());
   if (request.done()) {
     PENSTOCK_TRY(revoked_.ok() ? request.status() : revoked_);
     return true;
@@ -134,24 +151,36 @@ Result<bool> PoolComm::test(Request& request) {
 Status PoolComm::wait(Request& request) {
   if (request.done()) return request.status();
   PENSTOCK_TRY(usable());
+  while (!request.done()) {
+    if (progress()) continue;
+    if (request.done()) break;
+    const trace::Scope scope(trace::Kind::wait, "wait", collectives_->waiting_for());
+    PENSTOCK_TRY(wait_for_progress(request));
+  }
+  return revoked_.ok() ? request.status() : revoked_;
+}
+
+// Until something moves. Looks after the others now and then.
+Status PoolComm::wait_for_progress(const Request& request) {
   Backoff backoff(platform_, oversubscribed_);
   std::uint64_t next_survey = 0;
-  std::uint32_t turns = 0;
-  while (!request.done()) {
-    if (progress()) {
-      backoff = Backoff(platform_, oversubscribed_);
-      continue;
-    }
-    if (request.done()) break;
+  for (std::uint32_t turns = 1; !progress() && !request.done(); ++turns) {
     backoff.turn();
-    if (++turns % 64 != 0) continue;
+    if (turns % 64 != 0) continue;
     const std::uint64_t now = platform_.now_ns();
     if (next_survey == 0) next_survey = now + kSurveyNs;
     if (now < next_survey) continue;
     next_survey = now + kSurveyNs;
-    if (Status status = survey(); !status.ok()) return status;
+    look_around(now);
+    PENSTOCK_TRY(survey());
   }
-  return revoked_.ok() ? request.status() : revoked_;
+  return {};
+}
+
+void PoolComm::look_around(std::uint64_t now_ns) {
+  collectives_->look_around(now_ns);
+  for (auto& [pair, lane] : pairs_) lane->look_around(now_ns);
+  note_failures();
 }
 
 Status PoolComm::run(const Call& call) {
@@ -161,7 +190,8 @@ Status PoolComm::run(const Call& call) {
 
 Result<std::unique_ptr<Comm>> Comm::join(Pool& pool, const CommConfig& config) {
   PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, make_engine(config.engine));
-  PENSTOCK_ASSIGN(std::unique_ptr<Membership> membership, Membership::join(pool, config));
+  const std::uint64_t flags = engine->direct_kernels() != nullptr ? kMemberDirect : 0;
+  PENSTOCK_ASSIGN(std::unique_ptr<Membership> membership, Membership::join(pool, config, flags));
   auto comm = std::make_unique<PoolComm>(pool, config, std::move(membership), std::move(engine));
   PENSTOCK_TRY(comm->open());
   return std::unique_ptr<Comm>(std::move(comm));

@@ -21,6 +21,8 @@ struct CommConfig {
   std::uint32_t timeout_ms = 30000;     // deadline of every wait, rendezvous included; at least 1
   std::uint64_t rank_bytes = 1u << 20;  // payload of one rank and pass; halved until it fits
   enum class Wait { automatic, spin, yield } wait = Wait::automatic;
+  Tuning tuning;  // the first rank to come decides for all
+  LocalTuning local;
 };
 
 // One collective call, with the same values on every rank (except pointers).

@@ -2,9 +2,12 @@
 //
 //   line 0              header: magic, version, size, ready, limits
 //   lines 1..2          pool offsets of the scratch regions, one per payload device
+//   line 3              tuning: what plans depend on
 //   then size * 3 lines members: who holds the rank (line 0), why it gave up (lines 1 and 2)
-//   then size lines     fences of the collectives' lane: rank r's progress
-//   then size^2 * 2     fences of the pair lanes: [from][to], sender's line and receiver's line
+//   then size * 2 lines the collectives' lane: rank r's progress (fence) and its offers
+//   then size^2 * 2 * 2 the pair lanes: [from][to], the sender's two lines and the receiver's
+//   then                inlined blocks of the collectives' lane: [rank][half][line]
+//   then                inlined blocks of the pair lanes: [from][to][half][line], the sender's
 //
 // Every line has one writer: the maker for header and offsets (before `ready`, under the comms
 // lock), the rank for its member lines and fences.
@@ -14,12 +17,13 @@
 #include <array>
 #include <cstdint>
 
+#include "penstock/comm/tuning.h"
 #include "penstock/memory/pool.h"
 
 namespace penstock {
 
 inline constexpr std::uint64_t kControlMagic = 0x6d6d6f6374735050;  // "PPstcomm"
-inline constexpr std::uint32_t kControlVersion = 1;
+inline constexpr std::uint32_t kControlVersion = 2;
 
 struct alignas(64) ControlHeader {
   std::uint64_t magic;
@@ -41,7 +45,18 @@ struct alignas(64) ControlScratch {
 static_assert(sizeof(ControlScratch) == 128);
 
 // withdrew: left before all had come; left: after that.
+struct alignas(64) ControlTuning {
+  Tuning tuning;
+  std::uint32_t inline_lines;       // of a rank and half of the collectives' lane
+  std::uint32_t pair_inline_lines;  // of a pair and half
+};
+static_assert(sizeof(ControlTuning) == 64);
+
 enum class MemberState : std::uint32_t { absent = 0, joined = 1, left = 2, withdrew = 3 };
+
+// The rank's engine works in the rank's own thread, so that it can use others' buffers in the pool
+// where they are.
+inline constexpr std::uint64_t kMemberDirect = 1;
 
 struct alignas(64) ControlMember {
   std::array<std::uint8_t, 16> boot_id;
@@ -51,7 +66,7 @@ struct alignas(64) ControlMember {
   std::uint32_t host;
   std::uint32_t lock_slot;
   MemberState state;
-  std::uint64_t reserved;
+  std::uint64_t flags;  // kMember...
 };
 static_assert(sizeof(ControlMember) == 64);
 
@@ -68,20 +83,45 @@ struct alignas(64) FenceLine {
 };
 static_assert(sizeof(FenceLine) == 64);
 
+// Where a rank's buffers are in the pool, for the passes that are on their way: pass p in slot
+// p % kOfferSlots, because nobody is further ahead of another than two passes. Published by the
+// signal that follows; the note of that signal says which of the two are offered.
+inline constexpr std::uint32_t kOfferSlots = 4;
+struct alignas(64) OfferLine {
+  struct Offer {
+    penstock_address send;
+    penstock_address recv;
+  } offer[kOfferSlots];
+};
+static_assert(sizeof(OfferLine) == 64);
+
 // Where things are, from the start of the region. `size` ranks.
 struct ControlLayout {
-  explicit ControlLayout(std::uint64_t size) : size_(size) {}
+  ControlLayout(std::uint64_t size, std::uint64_t inline_lines, std::uint64_t pair_inline_lines)
+      : size_(size), inline_(inline_lines * 64), pair_inline_(pair_inline_lines * 64) {}
+  // Of everything up to the members, which does not depend on the tuning.
+  explicit ControlLayout(std::uint64_t size) : ControlLayout(size, 0, 0) {}
   std::uint64_t scratch() const { return 64; }
-  std::uint64_t member(std::uint64_t rank) const { return 192 + rank * 192; }
+  std::uint64_t tuning() const { return 192; }
+  std::uint64_t member(std::uint64_t rank) const { return 256 + rank * 192; }
   std::uint64_t abort(std::uint64_t rank) const { return member(rank) + 64; }
-  std::uint64_t fence(std::uint64_t rank) const { return 192 + size_ * 192 + rank * 64; }
+  // The fence's line; the offers' line follows.
+  std::uint64_t fence(std::uint64_t rank) const { return member(size_) + rank * 128; }
   std::uint64_t pair_fence(std::uint64_t from, std::uint64_t to, std::uint64_t side) const {
-    return 192 + size_ * 256 + ((from * size_ + to) * 2 + side) * 64;
+    return fence(size_) + ((from * size_ + to) * 2 + side) * 128;
   }
-  std::uint64_t bytes() const { return 192 + size_ * 256 + size_ * size_ * 128; }
+  std::uint64_t inlined(std::uint64_t rank) const {
+    return pair_fence(size_, 0, 0) + rank * 2 * inline_;
+  }
+  std::uint64_t pair_inlined(std::uint64_t from, std::uint64_t to) const {
+    return inlined(size_) + (from * size_ + to) * 2 * pair_inline_;
+  }
+  std::uint64_t bytes() const { return pair_inlined(size_, 0); }
 
  private:
   std::uint64_t size_;
+  std::uint64_t inline_;
+  std::uint64_t pair_inline_;
 };
 
 }  // namespace penstock

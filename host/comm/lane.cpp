@@ -1,16 +1,13 @@
 #include "penstock/comm/lane.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "penstock/comm/call_note.h"
 #include "penstock/comm/control.h"
+#include "penstock/comm/lane_pending.h"
 
 namespace penstock {
-namespace {
-
-// A cookie says which participant a WAIT waits for; 0 for everything else.
-constexpr std::uint64_t kNoWait = 0;
-
-}  // namespace
 
 std::size_t PlanCache::Hash::operator()(const PlanKey& key) const {
   std::size_t hash = key.part_bytes;
@@ -28,53 +25,96 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const {
 }
 
 Result<std::shared_ptr<const Plan>> PlanCache::get(const PlanKey& key) {
-  if (last_ && last_key_ == key) return last_;
   auto found = plans_.find(key);
   if (found == plans_.end()) {
     PENSTOCK_ASSIGN(std::shared_ptr<const Plan> plan, make_plan(key));
     if (plans_.size() >= kMaxPlans) plans_.clear();
     found = plans_.emplace(key, std::move(plan)).first;
   }
-  last_key_ = key;
-  last_ = found->second;
-  return last_;
+  return found->second;
 }
 
-// A call on its way through the lane.
-struct Lane::Pending : Request {
-  Call call;
-  PlanKey key;
-  std::uint64_t total_bytes = 0;  // of one part
-  std::uint64_t pass_bytes = 0;
-  std::uint64_t done_bytes = 0;      // of one part, by passes submitted so far
-  std::shared_ptr<const Plan> plan;  // of the pass being submitted; null before its first step
-  std::size_t next_step = 0;
-  std::uint64_t in_flight = 0;
-  bool submitted = false;
-  bool finished = false;
-  Status result;
+Lane::Lane(Pool& pool, Engine& engine, PlanCache& plans, CommCounters& counters, LaneConfig config)
+    : pool_(pool),
+      engine_(engine),
+      plans_(plans),
+      counters_(counters),
+      config_(std::move(config)),
+      software_(pool.coherence() == Coherence::software),
+      direct_(engine.direct_kernels()),
+      blocked_on_(kNoRank) {}
 
-  bool done() const override { return finished; }
-  Status status() const override { return result; }
-};
+Lane::~Lane() = default;
 
 Result<std::unique_ptr<Lane>> Lane::make(Pool& pool, Engine& engine, PlanCache& plans,
                                          CommCounters& counters, LaneConfig config) {
   std::unique_ptr<Lane> lane(new Lane(pool, engine, plans, counters, std::move(config)));
-  PENSTOCK_ASSIGN(lane->queue_, Queue::create(&pool, lane->config_.queue));
-  const std::size_t ranks = lane->config_.ranks.size();
-  lane->base_.assign(ranks, 0);
-  lane->reuse_.assign(ranks, 0);
-  lane->promised_.assign(ranks, 0);
-  if (ranks > PENSTOCK_INLINE_SOURCES) lane->lists_.resize(lane->queue_->depth());
-  // Both ends of a lane count its passes from zero, whenever they open it: fences are "at least",
-  // so that what the other end has already signalled is not lost.
+  PENSTOCK_TRY(lane->open());
   return lane;
+}
+
+// Both ends of a lane count its passes from zero, whenever they open it: fences are "at least", so
+// that what the other end has already signalled is not lost.
+Status Lane::open() {
+  const std::size_t ranks = config_.ranks.size();
+  const auto locate = [this](penstock_address address, std::uint64_t bytes) {
+    std::byte* place = pool_.resolve(address, bytes);
+    PENSTOCK_CHECK(place != nullptr, "memory of a lane at {:#x} lies outside the pool", address);
+    return place;
+  };
+  for (std::size_t r = 0; r < ranks; ++r) {
+    std::byte* line = locate(config_.fences[r], 2 * PENSTOCK_CACHE_LINE);
+    fences_.emplace_back(pool_, line);
+    offers_.push_back(line + PENSTOCK_CACHE_LINE);
+    const std::uint64_t inline_bytes = 2ull * config_.inline_lines * PENSTOCK_CACHE_LINE;
+    inlined_.push_back(config_.inlined[r] == 0 || inline_bytes == 0
+                           ? nullptr
+                           : locate(config_.inlined[r], inline_bytes));
+  }
+  for (const penstock_address address : config_.scratch) {
+    scratch_.push_back(locate(address, 2 * config_.half_bytes));
+  }
+  base_.assign(ranks, 0);
+  reuse_.assign(ranks, 0);
+  promised_.assign(ranks, 0);
+  noted_.assign(ranks, 0);
+  offered_send_.assign(ranks, nullptr);
+  offered_recv_.assign(ranks, nullptr);
+  taken_.assign(std::max<std::size_t>(ranks, 1), 0);
+  if (direct_ == nullptr) {
+    PENSTOCK_ASSIGN(queue_, Queue::create(&pool_, config_.queue));
+    own_kernels_ = simd_kernels();
+    if (ranks > PENSTOCK_INLINE_SOURCES) lists_.resize(queue_->depth());
+  }
+  return {};
 }
 
 std::uint64_t Lane::part_bytes(const Call& call) {
   return call.count * penstock_type_size(call.type);
 }
+
+namespace {
+
+bool is_in_place(const Call& call, std::uint32_t self) {
+  const auto* send = static_cast<const std::byte*>(call.send);
+  const auto* recv = static_cast<const std::byte*>(call.recv);
+  const std::uint64_t own = Lane::part_bytes(call) * self;
+  switch (call.collective) {
+    case Collective::all_gather:
+    case Collective::gather:
+      return recv != nullptr && send == recv + own;
+    case Collective::reduce_scatter:
+    case Collective::scatter:
+      return send != nullptr && recv == send + own;
+    case Collective::send_recv:
+    case Collective::barrier:
+      return false;
+    default:
+      return send == recv && send != nullptr;
+  }
+}
+
+}  // namespace
 
 PlanKey Lane::key_of(const Call& call) const {
   PlanKey key;
@@ -83,25 +123,9 @@ PlanKey Lane::key_of(const Call& call) const {
   key.topology.payload_devices = static_cast<std::uint32_t>(config_.scratch.size());
   key.root = has_root(call.collective) ? call.root : 0;
   key.element_bytes = penstock_type_size(call.type);
-  const auto* send = static_cast<const std::byte*>(call.send);
-  const auto* recv = static_cast<const std::byte*>(call.recv);
-  const std::uint64_t own = part_bytes(call) * config_.self;
-  switch (call.collective) {
-    case Collective::all_gather:
-    case Collective::gather:
-      key.in_place = recv != nullptr && send == recv + own;
-      break;
-    case Collective::reduce_scatter:
-    case Collective::scatter:
-      key.in_place = send != nullptr && recv == send + own;
-      break;
-    case Collective::send_recv:
-    case Collective::barrier:
-      break;
-    default:
-      key.in_place = send == recv && send != nullptr;
-      break;
-  }
+  key.in_place = is_in_place(call, config_.self);
+  key.inline_lines = config_.inline_lines;
+  key.tuning = config_.tuning;
   return key;
 }
 
@@ -113,31 +137,108 @@ Result<std::uint64_t> Lane::bytes_per_pass(const Call& call) {
   return std::min(most, key.part_bytes);
 }
 
-Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
-  if (failed()) return failure_.status;
-  auto pending = std::make_shared<Pending>();
-  pending->call = call;
-  pending->key = key_of(call);
-  pending->total_bytes = call.collective == Collective::barrier ? 0 : part_bytes(call);
-  if (pending->total_bytes > 0) {
-    PENSTOCK_ASSIGN(pending->pass_bytes, bytes_per_pass(call));
+// Repeated calls find here what they need without making it again.
+Result<std::shared_ptr<const Lane::Prepared>*> Lane::prepare(const Call& call) {
+  const bool in_place = is_in_place(call, config_.self);
+  const std::uint64_t hash = (call.count * 16 + static_cast<std::uint64_t>(call.collective) +
+                              call.type * 0x51ull + call.root * 0x1001ull + call.redop * 0x77ull) *
+                             0x9e3779b97f4a7c15ull;
+  std::shared_ptr<const Prepared>& slot = prepared_[hash >> 58];
+  if (slot && slot->call.count == call.count && slot->call.collective == call.collective &&
+      slot->call.type == call.type && slot->call.redop == call.redop &&
+      slot->call.root == call.root && slot->in_place == in_place) {
+    return &slot;
   }
-  pending_.push_back(pending);
-  ++counters_.calls;
-  return std::shared_ptr<Request>(pending);
-}
-
-Status Lane::begin_pass(Pending& pending) {
-  pending.key.part_bytes = std::min(pending.pass_bytes, pending.total_bytes - pending.done_bytes);
-  PENSTOCK_ASSIGN(pending.plan, plans_.get(pending.key));
-  for (std::size_t d = 0; d < pending.plan->half_bytes.size(); ++d) {
-    if (pending.plan->half_bytes[d] > config_.half_bytes) {
+  auto made = std::make_shared<Prepared>();
+  made->call = call;
+  made->in_place = in_place;
+  made->note = call_note(call);
+  PlanKey key = key_of(call);
+  if (call.collective != Collective::barrier) {
+    made->total_bytes = part_bytes(call);
+    PENSTOCK_ASSIGN(made->pass_bytes, bytes_per_pass(call));
+  }
+  key.part_bytes = made->pass_bytes;
+  PENSTOCK_ASSIGN(made->first, plans_.get(key));
+  made->last = made->first;
+  const std::uint64_t rest = made->pass_bytes == 0 ? 0 : made->total_bytes % made->pass_bytes;
+  if (rest != 0) {
+    key.part_bytes = rest;
+    PENSTOCK_ASSIGN(made->last, plans_.get(key));
+  }
+  for (std::size_t d = 0; d < made->first->half_bytes.size(); ++d) {
+    if (made->first->half_bytes[d] > config_.half_bytes) {
       return error(Code::internal, "a pass of {} needs {} bytes of scratch, a half has {}",
-                   collective_name(pending.call.collective), pending.plan->half_bytes[d],
+                   collective_name(call.collective), made->first->half_bytes[d],
                    config_.half_bytes);
     }
   }
+  made->readers.assign(config_.ranks.size(), false);
+  for (std::size_t q = 0; q < made->readers.size(); ++q) {
+    for (const Step& step : made->first->ranks[q]) {
+      for (const Slice& slice : step.src) {
+        if (slice.space == Space::block &&
+            made->first->blocks[slice.index].writer == config_.self && q != config_.self) {
+          made->readers[q] = true;
+        }
+      }
+    }
+  }
+  slot = std::move(made);
+  return &slot;
+}
+
+Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
+  if (failed()) return failure_.status;
+  if (reduces(call.collective) && direct_ != nullptr) {
+    const Capabilities& can = engine_.capabilities();
+    if ((can.redops[call.type] >> call.redop & 1) == 0) {
+      return error(Code::unsupported, "{} cannot do {} of {}", can.name,
+                   penstock_redop_name(call.redop), penstock_type_name(call.type));
+    }
+  }
+  PENSTOCK_ASSIGN(std::shared_ptr<const Prepared> * prepared, prepare(call));
+  std::shared_ptr<Pending> pending;
+  if (spare_ && spare_.use_count() == 1) {
+    pending = std::move(spare_);
+  } else {
+    pending = std::make_shared<Pending>();
+  }
+  pending->call = call;
+  if (pending->prepared != *prepared) pending->prepared = *prepared;
+  const Prepared& p = *pending->prepared;
+  pending->done_bytes = 0;
+  pending->plan = nullptr;
+  pending->offer_send = pending->offer_recv = 0;
+  pending->next_step = 0;
+  pending->in_flight = 0;
+  pending->submitted = pending->finished = false;
+  pending->result = Status();
+  pending->stream = p.total_bytes >= config_.local.stream_bytes;
+  if (config_.may_expose && p.total_bytes >= config_.local.expose_bytes) offer_buffers(*pending);
+  pending_.push_back(pending);
+  ++counters_.calls;
+  return std::shared_ptr<Request>(std::move(pending));
+}
+
+Status Lane::begin_pass(Pending& pending) {
+  const Prepared& prepared = *pending.prepared;
+  pending.pass_bytes = std::min(prepared.pass_bytes, prepared.total_bytes - pending.done_bytes);
+  pending.plan =
+      pending.pass_bytes == prepared.pass_bytes ? prepared.first.get() : prepared.last.get();
   pending.next_step = 0;
+  pending.exposes = 0;
+  if (!pending.plan->is_inlined()) {
+    if (pending.offer_send != 0 && pending.plan->may_expose_send) {
+      pending.exposes |= kNoteOffersSend;
+    }
+    if (pending.offer_recv != 0) pending.exposes |= kNoteOffersRecv;
+  }
+  if (pending.exposes != 0) {
+    auto* line = reinterpret_cast<OfferLine*>(offers_[config_.self]);
+    line->offer[pass_ % kOfferSlots] = {pending.offer_send, pending.offer_recv};
+    pool_.publish(line, sizeof(*line));
+  }
   ++counters_.passes;
   return {};
 }
@@ -149,208 +250,83 @@ void Lane::end_pass(Pending& pending) {
     base_[rank] += plan.signals[rank];
   }
   ++pass_;
-  pending.done_bytes += pending.key.part_bytes;
-  pending.plan.reset();
-  if (pending.done_bytes >= pending.total_bytes) pending.submitted = true;
+  pending.done_bytes += pending.pass_bytes;
+  pending.plan = nullptr;
+  if (pending.done_bytes >= pending.prepared->total_bytes) pending.submitted = true;
 }
 
-// Submits steps of the pending calls, oldest first, until the queue is full.
-bool Lane::fill() {
+std::uint64_t Lane::note(const Pending& pending) const {
+  return note_of_pass(pending.prepared->note, pass_) | pending.exposes;
+}
+
+void Lane::disagree(std::uint32_t participant, std::uint64_t mine, std::uint64_t theirs) {
+  const std::uint32_t culprit = config_.ranks[participant];
+  fail(error(Code::mismatch, "rank {} calls {}, but rank {} calls {}", config_.ranks[config_.self],
+             describe_note(mine), culprit, describe_note(theirs)),
+       culprit);
+}
+
+bool Lane::is_direct(const Pending& pending) const {
+  return direct_ != nullptr || pending.plan->is_inlined();
+}
+
+// Runs the calls in turn, oldest first. Queued ones are submitted ahead of their completion; a
+// direct one beside a queued engine waits until the queue is empty.
+bool Lane::progress() {
+  if (failed()) return false;
   bool moved = false;
-  while (filling_ < pending_.size()) {
+  while (filling_ < pending_.size() && !failed()) {
     Pending& pending = *pending_[filling_];
-    if (!pending.plan) {
+    const std::size_t step = pending.next_step;
+    const std::uint64_t pass = pass_;
+    if (pending.plan == nullptr) {
       if (Status status = begin_pass(pending); !status.ok()) {
         fail(status, kNoRank);
         return true;
       }
     }
-    const std::vector<Step>& steps = pending.plan->ranks[config_.self];
-    while (pending.next_step < steps.size()) {
-      const std::uint32_t before = queue_->in_flight();
-      if (!submit_step(pending, steps[pending.next_step])) return moved;
-      pending.in_flight += queue_->in_flight() - before;
-      ++pending.next_step;
-      moved = true;
+    if (is_direct(pending)) {
+      if (queue_ != nullptr && queue_->in_flight() > 0) break;
+      run_direct(pending);
+    } else {
+      run_queued(pending);
     }
-    end_pass(pending);
-    moved = true;
-    if (pending.submitted) ++filling_;
+    moved |= failed() || pass_ != pass || pending.next_step != step;
+    if (failed() || !pending.submitted) break;
+    ++filling_;
   }
+  if (failed()) return true;
+  if (queue_ != nullptr) {
+    moved |= engine_.advance(*queue_) > 0;
+    moved |= collect();
+    if (failed()) return true;
+  }
+  retire();
+  if (moved) blocked_since_ns_ = 0;
   return moved;
 }
 
-bool Lane::submit_step(Pending& pending, const Step& step) {
-  switch (step.kind) {
-    case StepKind::copy:
-      return submit_copy(pending, step);
-    case StepKind::reduce:
-      return submit_reduce(pending, step);
-    case StepKind::signal:
-      return submit_signal(step);
-    case StepKind::wait:
-    case StepKind::reuse:
-      return submit_wait(step);
-  }
-  return true;
-}
-
-bool Lane::submit(penstock_descriptor& descriptor, std::uint32_t waits_for) {
-  descriptor.version = PENSTOCK_DESCRIPTOR_VERSION;
-  descriptor.cookie = waits_for == kNoRank ? kNoWait : waits_for + 1;
-  if (!queue_->submit(descriptor)) return false;
-  ++counters_.descriptors;
-  return true;
-}
-
-bool Lane::submit_wait(const Step& step) {
-  const std::uint64_t value =
-      step.kind == StepKind::reuse ? reuse_[step.rank] : base_[step.rank] + step.value;
-  // An earlier WAIT of this queue already ensures it: fences never go back.
-  if (promised_[step.rank] >= value) return true;
-  penstock_descriptor descriptor{};
-  descriptor.opcode = PENSTOCK_OP_WAIT;
-  descriptor.n_src = 2;
-  descriptor.src[0] = config_.fences[step.rank];
-  descriptor.src[1] = value;
-  if (!submit(descriptor, step.rank)) return false;
-  promised_[step.rank] = value;
-  return true;
-}
-
-bool Lane::submit_signal(const Step& step) {
-  penstock_descriptor descriptor{};
-  descriptor.opcode = PENSTOCK_OP_SIGNAL;
-  descriptor.n_src = 1;
-  descriptor.n_dst = 1;
-  descriptor.dst[0] = config_.fences[config_.self];
-  descriptor.src[0] = base_[config_.self] + step.value;
-  return submit(descriptor, kNoRank);
-}
-
-penstock_address Lane::address_of(const Pending& pending, const Slice& slice) {
-  if (slice.space == Space::block) {
-    const Block& block = pending.plan->blocks[slice.index];
-    return config_.scratch[block.device] + (pass_ & 1) * config_.half_bytes + block.offset +
-           slice.offset;
-  }
-  const auto* base = slice.space == Space::send ? static_cast<const std::byte*>(pending.call.send)
-                                                : static_cast<const std::byte*>(pending.call.recv);
-  const std::byte* data =
-      base + slice.index * pending.total_bytes + pending.done_bytes + slice.offset;
-  penstock_address address = 0;
-  // A buffer that lives in the pool is named by its pool offset, so that engines reach it and its
-  // lines are published and observed.
-  if (pool_.address_of(data, slice.bytes, &address)) return address;
-  return penstock_address_host(data);
-}
-
-bool Lane::submit_copy(Pending& pending, const Step& step) {
-  const Slice& source = step.src[0];
-  if (source.bytes == 0) return true;
-  penstock_descriptor descriptor{};
-  descriptor.opcode = PENSTOCK_OP_COPY;
-  descriptor.count = source.bytes;
-  descriptor.n_src = 1;
-  descriptor.src[0] = address_of(pending, source);
-  descriptor.n_dst = static_cast<std::uint8_t>(step.dst.size());
-  for (std::size_t i = 0; i < step.dst.size(); ++i) {
-    descriptor.dst[i] = address_of(pending, step.dst[i]);
-  }
-  if (!submit(descriptor, kNoRank)) return false;
-  count_traffic(step);
-  return true;
-}
-
-bool Lane::submit_reduce(Pending& pending, const Step& step) {
-  const std::uint64_t bytes = step.src[0].bytes;
-  if (bytes == 0) return true;
-  if (queue_->in_flight() >= queue_->depth()) return false;  // before a list is taken
-  const Call& call = pending.call;
-  penstock_descriptor descriptor{};
-  descriptor.opcode = PENSTOCK_OP_REDUCE;
-  descriptor.type = descriptor.out_type = static_cast<std::uint8_t>(call.type);
-  descriptor.redop = static_cast<std::uint8_t>(call.redop);
-  descriptor.scale = call.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
-  descriptor.count = bytes / penstock_type_size(call.type);
-  descriptor.n_src = static_cast<std::uint8_t>(step.src.size());
-  if (step.src.size() <= PENSTOCK_INLINE_SOURCES) {
-    for (std::size_t i = 0; i < step.src.size(); ++i) {
-      descriptor.src[i] = address_of(pending, step.src[i]);
-    }
-  } else {
-    auto& list = lists_[next_list_++ % lists_.size()];
-    for (std::size_t i = 0; i < step.src.size(); ++i) list[i] = address_of(pending, step.src[i]);
-    descriptor.flags = PENSTOCK_FLAG_SRC_LIST;
-    descriptor.src[0] = penstock_address_host(list.data());
-  }
-  descriptor.n_dst = static_cast<std::uint8_t>(step.dst.size());
-  for (std::size_t i = 0; i < step.dst.size(); ++i) {
-    descriptor.dst[i] = address_of(pending, step.dst[i]);
-  }
-  if (!submit(descriptor, kNoRank)) return false;
-  count_traffic(step);
-  return true;
-}
-
-void Lane::count_traffic(const Step& step) {
-  for (const Slice& slice : step.src) {
-    if (slice.space == Space::block) counters_.pool_bytes_read += slice.bytes;
-  }
-  for (const Slice& slice : step.dst) {
-    if (slice.space == Space::block) counters_.pool_bytes_written += slice.bytes;
-  }
-}
-
-bool Lane::collect() {
-  bool moved = false;
-  penstock_completion completion;
-  while (queue_->poll(&completion)) {
-    moved = true;
-    if (completion.status != PENSTOCK_OK) {
-      const std::uint32_t culprit =
-          completion.cookie == kNoWait ? kNoRank : config_.ranks[completion.cookie - 1];
-      fail(error(static_cast<Code>(completion.status), "{} refused a descriptor: {} (field {}, {})",
-                 engine_.capabilities().name, penstock_status_name(completion.status),
-                 penstock_field_name(completion.field), completion.detail),
-           culprit);
-      return true;
-    }
-    // Completions come in order, so that they belong to the oldest call that has any in flight.
-    for (auto& pending : pending_) {
-      if (pending->in_flight == 0) continue;
-      --pending->in_flight;
-      break;
-    }
-  }
+void Lane::retire() {
   while (!pending_.empty() && pending_.front()->submitted && pending_.front()->in_flight == 0) {
     pending_.front()->finished = true;
-    pending_.pop_front();
+    spare_ = std::move(pending_.front());
+    pending_.erase(pending_.begin());
     --filling_;
-    moved = true;
   }
-  return moved;
-}
-
-bool Lane::progress() {
-  if (failed()) return false;
-  bool moved = fill();
-  if (failed()) return true;
-  moved |= engine_.advance(*queue_) > 0;
-  moved |= collect();
-  return moved;
 }
 
 void Lane::fail(const Status& status, std::uint32_t culprit) {
   if (failed()) return;
   failure_ = {status, culprit};
-  queue_->cancel();
-  penstock_completion completion;
-  do {
-    engine_.advance(*queue_);
-    while (queue_->poll(&completion)) {
-    }
-  } while (queue_->in_flight() > 0);
+  if (queue_ != nullptr) {
+    queue_->cancel();
+    penstock_completion completion;
+    do {
+      engine_.advance(*queue_);
+      while (queue_->poll(&completion)) {
+      }
+    } while (queue_->in_flight() > 0);
+  }
   for (auto& pending : pending_) {
     pending->finished = true;
     pending->result = status;
@@ -360,11 +336,58 @@ void Lane::fail(const Status& status, std::uint32_t culprit) {
 }
 
 std::uint32_t Lane::waiting_for() const {
-  const penstock_descriptor* front = queue_->front();
-  if (front == nullptr || front->opcode != PENSTOCK_OP_WAIT || front->cookie == kNoWait) {
-    return kNoRank;
+  if (pending_.empty()) return kNoRank;
+  if (queue_ != nullptr && queue_->in_flight() > 0) {
+    const penstock_descriptor* front = queue_->front();
+    if (front == nullptr || front->opcode != PENSTOCK_OP_WAIT || front->cookie == 0) {
+      return kNoRank;
+    }
+    return config_.ranks[front->cookie - 1];
   }
-  return config_.ranks[front->cookie - 1];
+  return blocked_on_ == kNoRank ? kNoRank : config_.ranks[blocked_on_];
+}
+
+void Lane::look_around(std::uint64_t now_ns) {
+  if (failed() || filling_ >= pending_.size() || pending_[filling_]->plan == nullptr) return;
+  const Pending& pending = *pending_[filling_];
+  if (direct_ != nullptr && !find_disagreement(pending)) return;
+  look_at_deadline(pending, now_ns);
+}
+
+// False: found, and the lane has failed.
+bool Lane::find_disagreement(const Pending& pending) {
+  // Where everybody waits, nobody has signalled: so this rank says what it is in.
+  const std::uint64_t mine = note(pending);
+  const auto slot = static_cast<std::uint32_t>(pass_ % kNoteSlots);
+  Fence& own = fences_[config_.self];
+  own.load();
+  if (own.note(slot) != mine) own.leave_note(slot, mine);
+  for (std::uint32_t q = 0; q < fences_.size(); ++q) {
+    if (q == config_.self) continue;
+    fences_[q].load();
+    const std::uint64_t theirs = fences_[q].note(slot);
+    // The note of an earlier pass in this slot is four passes old, and has other low bits.
+    if (theirs == 0 || (theirs & kNotePass) != (mine & kNotePass)) continue;
+    if (((theirs ^ mine) & ~kNoteOffers) != 0) {
+      disagree(q, mine, theirs);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Lane::look_at_deadline(const Pending& pending, std::uint64_t now_ns) {
+  if (!is_direct(pending) || blocked_on_ == kNoRank) return;
+  if (blocked_since_ns_ == 0) {
+    blocked_since_ns_ = now_ns == 0 ? 1 : now_ns;
+    return;
+  }
+  const std::uint64_t timeout_ns = std::uint64_t{config_.queue.default_timeout_ms} * 1'000'000;
+  if (now_ns > blocked_since_ns_ && now_ns - blocked_since_ns_ >= timeout_ns) {
+    fail(error(Code::deadline_exceeded, "rank {} did not come to the pass within {} ms",
+               config_.ranks[blocked_on_], config_.queue.default_timeout_ms),
+         config_.ranks[blocked_on_]);
+  }
 }
 
 }  // namespace penstock

@@ -1,18 +1,34 @@
 // A lane: the ranks, fences and scratch memory over which plans run one after another. A comm has
-// one lane for its collectives and one for every pair of ranks and direction that talks, each with
-// a queue of its own, so that a wait in one never holds back another.
+// one lane for its collectives and one for every pair of ranks and direction that talks, so that a
+// wait in one never holds back another.
+//
+// A plan is executed in one of two ways, which may differ from rank to rank and from call to call,
+// because what a rank does to the pool is the same:
+//   queued   every step becomes a descriptor on the lane's queue, which the engine works off;
+//   direct   the steps are run in place, with the engine's own kernels, when the engine would do
+//            its work in this thread anyway (Engine::direct_kernels), and always for plans of
+//            inlined blocks.
+//
+// Agreement about the call: every signal of a rank that works directly and every inlined block
+// carries a note (call_note.h), which is compared before the first byte of another rank is used. A
+// rank whose engine works off a queue signals without notes, because the engine gives the signals.
+//
+// Buffers in the pool: a rank whose buffer lies in the pool offers it to the others (OfferLine)
+// instead of copying it into the blocks that mirror it, and stays in the call until all that read
+// there are done. Only if every rank of the lane works directly.
 #ifndef PENSTOCK_COMM_LANE_H_
 #define PENSTOCK_COMM_LANE_H_
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "penstock/comm/comm.h"
 #include "penstock/comm/plan.h"
+#include "penstock/engine/host_engine.h"
+#include "penstock/memory/fence.h"
 
 namespace penstock {
 
@@ -27,21 +43,24 @@ class PlanCache {
     std::size_t operator()(const PlanKey& key) const;
   };
   std::unordered_map<PlanKey, std::shared_ptr<const Plan>, Hash> plans_;
-  PlanKey last_key_;
-  std::shared_ptr<const Plan> last_;
 };
 
 struct LaneConfig {
   std::vector<std::uint32_t> ranks;       // comm rank of each participant
   std::uint32_t self = 0;                 // this process among them
-  std::vector<penstock_address> fences;   // one line per participant
+  std::vector<penstock_address> fences;   // per participant: its fence's line, then its offers'
   std::vector<penstock_address> scratch;  // per payload device; two halves each
+  std::vector<penstock_address> inlined;  // per participant; two halves each; 0: it writes none
+  std::uint32_t inline_lines = 0;         // of a half
   std::uint64_t half_bytes = 0;
   std::uint64_t rank_bytes = 0;
+  bool may_expose = false;  // every participant works directly
+  Tuning tuning;
+  LocalTuning local;
   QueueConfig queue;
 };
 
-// Why a lane stopped: the status, and the comm rank that was waited for (kNoRank if none).
+// Why a lane stopped: the status, and the comm rank that it is about (kNoRank if none).
 struct LaneFailure {
   Status status;
   std::uint32_t culprit;
@@ -51,6 +70,7 @@ class Lane {
  public:
   static Result<std::unique_ptr<Lane>> make(Pool& pool, Engine& engine, PlanCache& plans,
                                             CommCounters& counters, LaneConfig config);
+  ~Lane();
 
   // The key of the passes of a call, but for part_bytes, and the bytes of one part of the whole
   // call. `call.root` is a participant of this lane.
@@ -59,35 +79,64 @@ class Lane {
   // What one pass of this call takes of each part.
   Result<std::uint64_t> bytes_per_pass(const Call& call);
 
-  // Appends a checked call. The request is done when its descriptors have completed.
+  // Appends a checked call.
   struct Pending;
   Result<std::shared_ptr<Request>> start(const Call& call);
   bool idle() const { return pending_.empty(); }
 
-  // Submits, lets the engine work, collects. False: nothing moved. After a failure the lane takes
-  // no more calls; every pending request ends with that status.
+  // Does what can be done without waiting. False: nothing moved. After a failure the lane takes no
+  // more calls; every pending request ends with that status.
   bool progress();
   bool failed() const { return !failure_.status.ok(); }
   const LaneFailure& failure() const { return failure_; }
   // Ends everything with this status and empties the queue.
   void fail(const Status& status, std::uint32_t culprit);
 
-  // Comm rank whose signal the oldest unfinished step waits for, or kNoRank.
+  // Comm rank that the oldest unfinished step waits for, or kNoRank.
   std::uint32_t waiting_for() const;
+  // To be called now and then while nothing moves: fails the lane when the deadline of the wait is
+  // over, or when another rank turns out to be in a different call.
+  void look_around(std::uint64_t now_ns);
 
  private:
-  Lane(Pool& pool, Engine& engine, PlanCache& plans, CommCounters& counters, LaneConfig config)
-      : pool_(pool),
-        engine_(engine),
-        plans_(plans),
-        counters_(counters),
-        config_(std::move(config)) {}
+  Lane(Pool& pool, Engine& engine, PlanCache& plans, CommCounters& counters, LaneConfig config);
+  Status open();
 
-  bool fill();
-  bool collect();
+  // What repeated calls have in common.
+  struct Prepared;
+  Result<std::shared_ptr<const Prepared>*> prepare(const Call& call);
+
   Status begin_pass(Pending& pending);
   void end_pass(Pending& pending);
-  // False: the queue is full.
+  void retire();
+  std::uint64_t note(const Pending& pending) const;
+  bool find_disagreement(const Pending& pending);
+  void look_at_deadline(const Pending& pending, std::uint64_t now_ns);
+  void disagree(std::uint32_t participant, std::uint64_t mine, std::uint64_t theirs);
+
+  // ---- direct ----
+  bool is_direct(const Pending& pending) const;
+  bool run_direct(Pending& pending);
+  bool run_step(Pending& pending, const Step& step);
+  bool pass_fence(Pending& pending, std::uint32_t participant, std::uint64_t value, bool noted);
+  bool check_note(Pending& pending, std::uint32_t participant, std::uint64_t theirs);
+  bool take_offer(const Pending& pending, std::uint32_t participant, std::uint64_t theirs);
+  void offer_buffers(Pending& pending);
+  void run_signal(Pending& pending, const Step& step);
+  bool run_copy(Pending& pending, const Step& step);
+  bool run_reduce(Pending& pending, const Step& step);
+  bool is_drained(Pending& pending);
+  bool read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken);
+  void write_inlined(const Pending& pending, const Slice& slice, const void* data);
+  bool is_own_mirror(const Pending& pending, const Slice& slice) const;
+  std::byte* pointer_of(const Pending& pending, const Slice& slice) const;
+  void observe(const void* data, std::uint64_t bytes) const;
+  void publish(const void* data, std::uint64_t bytes) const;
+  void* staging(std::uint32_t source, std::uint64_t bytes);
+
+  // ---- queued ----
+  bool run_queued(Pending& pending);
+  bool collect();
   bool submit_step(Pending& pending, const Step& step);
   bool submit_wait(const Step& step);
   bool submit_signal(const Step& step);
@@ -101,21 +150,40 @@ class Lane {
   Engine& engine_;
   PlanCache& plans_;
   CommCounters& counters_;
-  LaneConfig config_;
-  std::unique_ptr<Queue> queue_;
-  std::deque<std::shared_ptr<Pending>> pending_;  // oldest first; all but the last are submitted
-  std::size_t filling_ = 0;                       // index of the first not fully submitted
+  const LaneConfig config_;
+  const bool software_;                            // coherence
+  const Kernels* direct_;                          // the engine's, or null: queued
+  std::unique_ptr<const Kernels> own_kernels_;     // for inlined blocks beside a queued engine
+  std::unique_ptr<Queue> queue_;                   // null while nothing was queued
+  std::vector<std::shared_ptr<Pending>> pending_;  // oldest first
+  std::size_t filling_ = 0;                        // index of the first not fully submitted
+  std::shared_ptr<Pending> spare_;                 // the last one that was done, for the next call
+  static constexpr std::size_t kPrepared = 64;
+  std::array<std::shared_ptr<const Prepared>, kPrepared> prepared_;  // by hash
   LaneFailure failure_{Status(), 0xffffffff};
 
-  // Fence values. base_: at the start of the pass being submitted; reuse_: at the end of the pass
-  // before the previous one; promised_: the highest value that a submitted WAIT of this queue
-  // ensures for what is submitted after it.
+  // Where things are in this process.
+  std::vector<Fence> fences_;
+  std::vector<std::byte*> offers_;
+  std::vector<std::byte*> scratch_;
+  std::vector<std::byte*> inlined_;
+
+  // Fence values. base_: at the start of the pass being run or submitted; reuse_: at the end of
+  // the pass before the previous one; promised_: a value that the fence is known to have reached
+  // (direct), or that a submitted WAIT ensures for what is submitted after it.
   std::vector<std::uint64_t> base_;
   std::vector<std::uint64_t> reuse_;
   std::vector<std::uint64_t> promised_;
   std::uint64_t pass_ = 0;
-  PlanKey sized_for_;  // the last key that bytes_per_pass looked at, and what it found
-  std::uint64_t sized_ = 0;
+  // Direct: the pass in which the participant's note was compared, plus one, and what it offers.
+  std::vector<std::uint64_t> noted_;
+  std::vector<std::byte*> offered_send_;
+  std::vector<std::byte*> offered_recv_;
+  std::vector<std::uint64_t> taken_;  // by source of the step being run: lines read so far
+  std::vector<std::byte> staging_;
+  std::uint32_t blocked_on_;  // participant, or kNoRank
+  std::uint64_t blocked_since_ns_ = 0;
+
   // Address lists of REDUCEs with more than 8 sources; one per descriptor that can be in flight.
   std::vector<std::array<penstock_address, PENSTOCK_MAX_SOURCES>> lists_;
   std::size_t next_list_ = 0;

@@ -17,14 +17,11 @@ constexpr std::array<const char*, kCollectives> kNames = {
     "all_to_all", "gather",    "scatter", "send_recv",  "barrier"};
 
 // One shot has every rank read (n - 1) parts, so that what counts as small shrinks with the ranks.
-constexpr std::uint64_t kOneShotBytes = 64 * 1024;
-constexpr std::uint64_t kShardedBytes = 64 * 1024;
-
 bool one_shot_suits(const PlanKey& key) {
-  return key.part_bytes <= kOneShotBytes / key.topology.ranks;
+  return key.part_bytes <= key.tuning.one_shot_bytes / key.topology.ranks;
 }
 bool direct_reduce_suits(const PlanKey& key) {
-  return key.topology.ranks <= 2 || key.part_bytes < kShardedBytes;
+  return key.topology.ranks <= 2 || key.part_bytes < key.tuning.sharded_bytes;
 }
 
 struct Entry {
@@ -194,6 +191,7 @@ Status check_key(const PlanKey& key) {
                  "plan: part_bytes is {}, and must be a multiple of element_bytes, {}, up to {}",
                  key.part_bytes, key.element_bytes, kMaxPartBytes);
   }
+  PENSTOCK_TRY(check_tuning(key.tuning));
   if (key.collective == Collective::barrier && key.part_bytes != 0) {
     return error(Code::invalid_argument, "plan: part_bytes is {}, and a barrier has none",
                  key.part_bytes);
@@ -209,6 +207,16 @@ Status check_key(const PlanKey& key) {
   return {};
 }
 
+bool suits_inline(const PlanKey& key) {
+  if (key.part_bytes == 0 || key.part_bytes > key.tuning.inline_bytes || key.inline_lines == 0 ||
+      key.topology.ranks == 1) {
+    return false;
+  }
+  PlanBuilder builder(key, PlanBuilder::Mode::layout, true);
+  build(builder);
+  return builder.most_lines() <= key.inline_lines;
+}
+
 std::string build(PlanBuilder& builder) {
   const PlanKey& key = builder.key();
   if (key.topology.ranks == 1) {
@@ -221,16 +229,21 @@ std::string build(PlanBuilder& builder) {
 }
 
 std::vector<std::uint64_t> thresholds(const PlanKey& key) {
-  return {kChunkedBytes, kShardedBytes,
-          kOneShotBytes / key.topology.ranks / PENSTOCK_CACHE_LINE * PENSTOCK_CACHE_LINE +
-              PENSTOCK_CACHE_LINE};
+  const auto above = [](std::uint64_t last) {
+    return last / PENSTOCK_CACHE_LINE * PENSTOCK_CACHE_LINE + PENSTOCK_CACHE_LINE;
+  };
+  const Tuning& tuning = key.tuning;
+  const std::uint64_t ranks = key.topology.ranks;
+  // Chunks begin where a part, and where a shard, is large enough for them.
+  return {above(tuning.chunk_bytes - 1), above((tuning.chunk_bytes - 1) * ranks),
+          above(tuning.sharded_bytes - 1), above(tuning.one_shot_bytes / ranks)};
 }
 
 }  // namespace plan_internal
 
 Result<std::shared_ptr<const Plan>> make_plan(const PlanKey& key) {
   PENSTOCK_TRY(plan_internal::check_key(key));
-  PlanBuilder builder(key, PlanBuilder::Mode::steps);
+  PlanBuilder builder(key, PlanBuilder::Mode::steps, plan_internal::suits_inline(key));
   const std::string name = plan_internal::build(builder);
   std::shared_ptr<Plan> plan = builder.finish();
   plan->algorithm = name;

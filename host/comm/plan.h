@@ -13,6 +13,14 @@
 // steps run in order, one counter per rank suffices for all that it publishes and for all that it
 // has finished reading.
 //
+// A block of a small pass is **inlined**: its payload travels with its flag in the cache line
+// (inline_block.h), so that writing it publishes it and reading it waits for it, with no signal and
+// no wait.
+//
+// A block that **mirrors** bytes of its writer's buffers holds a copy of them until the end of the
+// call. If the buffer itself lies in the pool, its writer can skip the copy and tell the readers
+// where the buffer is (lane.h); the steps are the same.
+//
 // Rules that every plan keeps (the checker proves them, plan_checker.h):
 //   - `reuse` on rank q waits until q has finished the pass before the previous one. Before its
 //     first write of a block a rank has made sure of that for every other rank (by `reuse`, or by a
@@ -28,6 +36,7 @@
 #include <vector>
 
 #include "penstock/base/status.h"
+#include "penstock/comm/tuning.h"
 
 namespace penstock {
 
@@ -70,6 +79,8 @@ struct PlanKey {
   bool in_place = false;            // the self copy of all_gather, gather, scatter, all_to_all is
                                     // not needed; broadcast at the root, reduce: recv is send
   std::string algorithm = "auto";   // or a name that list_algorithms() gives
+  std::uint32_t inline_lines = 0;   // room for inlined blocks: lines per rank and half
+  Tuning tuning = {};
   bool operator==(const PlanKey&) const = default;
 };
 
@@ -97,12 +108,15 @@ struct Step {
   std::vector<Slice> dst;   // 1..3, all of the sources' length
 };
 
-// A line-aligned range of a half of the scratch memory, written by one rank in this pass.
+// A line-aligned range of a half of the scratch memory, written by one rank in this pass. An
+// inlined block lies in its writer's own half for such blocks, beside the fences.
 struct Block {
   std::uint32_t writer = 0;
-  std::uint32_t device = 0;  // payload device
+  std::uint32_t device = 0;  // payload device; 0 if inlined
   std::uint64_t offset = 0;  // within the half, multiple of 64
   std::uint64_t bytes = 0;   // payload; the block occupies whole lines
+  bool inlined = false;
+  Slice mirror = {};  // of the writer's send or recv; bytes 0: of nothing
 };
 
 // With one rank there is nothing but local steps ("local"; a reduction is a REDUCE of one source,
@@ -116,6 +130,9 @@ struct Plan {
   std::vector<std::vector<Step>> ranks;   // steps by rank
   std::vector<std::uint32_t> signals;     // how often each rank signals
   std::vector<std::uint64_t> half_bytes;  // per payload device: what the blocks occupy
+  // False: this call overwrites `send` in place while others may still read what mirrors it.
+  bool may_expose_send = true;
+  bool is_inlined() const { return !blocks.empty() && blocks.front().inlined; }
 };
 
 struct Algorithm {

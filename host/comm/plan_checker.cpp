@@ -7,7 +7,9 @@
 // the same contents, and the contents found in this one run are those of every run.
 #include "penstock/comm/plan_checker.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "penstock/comm/plan_contents.h"
@@ -35,7 +37,9 @@ struct Stored {
 // A segment of a part of a rank's buffers.
 struct Private {
   Content content;
-  bool is_written = false;  // in this call
+  bool is_written = false;   // in this call
+  Event write;               // in this call
+  std::vector<Event> reads;  // by other ranks, through a block that mirrors it
 };
 
 struct Knowledge {
@@ -53,7 +57,8 @@ struct Piece {
 
 class Run {
  public:
-  Run(const Plan& plan, int calls, Findings& findings);
+  // exposed: blocks that mirror a buffer are that buffer wherever the plan allows it.
+  Run(const Plan& plan, int calls, bool exposed, Findings& findings);
   void follow();
 
  private:
@@ -73,6 +78,11 @@ class Run {
   void enter(std::uint32_t r);
   void leave(std::uint32_t r);
   bool pass_wait(Rank& self, const Step& step);
+  bool pass_arrivals(Rank& self, const Step& step);
+  bool is_exposed(const Slice& slice) const;
+  bool is_drained(std::uint32_t r) const;
+  bool reads_of(std::uint32_t q, std::uint32_t r) const;
+  void read_exposed(std::uint32_t r, std::size_t s, const Slice& slice, std::vector<Piece>* pieces);
   void move(std::uint32_t r, std::size_t s);
   Intervals<Private>& memory(std::uint32_t r, const Slice& slice);
   std::vector<Piece> read(std::uint32_t r, std::size_t s, const Slice& slice);
@@ -94,18 +104,23 @@ class Run {
   const Plan& plan_;
   const PlanKey& key_;
   const std::uint32_t calls_;
+  const bool exposed_;
   Findings& findings_;
   Expressions expressions_;
   std::vector<Rank> ranks_;
   std::array<std::vector<Intervals<Stored>>, 2> halves_;
+  // By call, by block: what the writer of an inlined block knew when it wrote it.
+  std::vector<std::map<std::uint32_t, Knowledge>> arrived_;
 };
 
-Run::Run(const Plan& plan, int calls, Findings& findings)
+Run::Run(const Plan& plan, int calls, bool exposed, Findings& findings)
     : plan_(plan),
       key_(plan.key),
       calls_(calls < 1 ? 1 : static_cast<std::uint32_t>(calls)),
+      exposed_(exposed),
       findings_(findings),
-      ranks_(plan.key.topology.ranks) {
+      ranks_(plan.key.topology.ranks),
+      arrived_(calls_) {
   for (auto& half : halves_) {
     half.resize(plan.blocks.size());
     for (std::size_t b = 0; b < half.size(); ++b) half[b].reset(plan.blocks[b].bytes, {});
@@ -141,7 +156,7 @@ void Run::enter(std::uint32_t r) {
   rank.knowledge.finished = std::uint64_t{1} << r;
   rank.entered.push_back(rank.time + 1);
   for (std::uint32_t part = 0; part < rank.send.size(); ++part) {
-    rank.send[part].reset(key_.part_bytes, {expressions_.input(rank.call, r, part), false});
+    rank.send[part].reset(key_.part_bytes, {expressions_.input(rank.call, r, part), false, {}, {}});
   }
   for (auto& part : rank.recv) part.reset(key_.part_bytes, {});
 }
@@ -169,12 +184,13 @@ bool Run::advance(std::uint32_t r) {
   if (is_done(rank)) return false;
   const std::vector<Step>& steps = plan_.ranks[r];
   if (rank.step == steps.size()) {
+    if (!is_drained(r)) return false;
     leave(r);
     return true;
   }
   const Step& step = steps[rank.step];
   const bool waits = step.kind == StepKind::wait || step.kind == StepKind::reuse;
-  if (waits && !pass_wait(rank, step)) return false;
+  if (waits ? !pass_wait(rank, step) : !pass_arrivals(rank, step)) return false;
   rank.knowledge.clock[r] = ++rank.time;
   if (step.kind == StepKind::signal) {
     rank.signalled[rank.call].push_back(rank.knowledge);
@@ -211,8 +227,60 @@ bool Run::pass_wait(Rank& self, const Step& step) {
   return true;
 }
 
+// Reading an inlined block waits for it. False: one is not there yet.
+bool Run::pass_arrivals(Rank& self, const Step& step) {
+  const auto& arrived = arrived_[self.call];
+  for (const Slice& slice : step.src) {
+    if (slice.space != Space::block || !plan_.blocks[slice.index].inlined) continue;
+    if (arrived.count(slice.index) == 0) return false;
+  }
+  for (const Slice& slice : step.src) {
+    if (slice.space != Space::block || !plan_.blocks[slice.index].inlined) continue;
+    const Knowledge& knowledge = arrived.at(slice.index);
+    for (std::size_t q = 0; q < knowledge.clock.size(); ++q) {
+      self.knowledge.clock[q] = std::max(self.knowledge.clock[q], knowledge.clock[q]);
+    }
+    self.knowledge.finished |= knowledge.finished | std::uint64_t{1}
+                                                        << plan_.blocks[slice.index].writer;
+  }
+  return true;
+}
+
+// Whoever exposes a buffer stays in the call until all that read it there are done.
+bool Run::is_drained(std::uint32_t r) const {
+  if (!exposed_) return true;
+  for (std::uint32_t q = 0; q < ranks_.size(); ++q) {
+    if (q == r || !reads_of(q, r)) continue;
+    const Rank& reader = ranks_[q];
+    const std::uint32_t call = ranks_[r].call;
+    if (reader.signalled[call].size() < plan_.signals[q]) return false;
+  }
+  return true;
+}
+
+bool Run::reads_of(std::uint32_t q, std::uint32_t r) const {
+  for (const Step& step : plan_.ranks[q]) {
+    for (const Slice& slice : step.src) {
+      if (is_exposed(slice) && plan_.blocks[slice.index].writer == r) return true;
+    }
+  }
+  return false;
+}
+
+bool Run::is_exposed(const Slice& slice) const {
+  if (!exposed_ || slice.space != Space::block) return false;
+  const Block& block = plan_.blocks[slice.index];
+  if (block.inlined || block.mirror.bytes == 0) return false;
+  return block.mirror.space == Space::recv || plan_.may_expose_send;
+}
+
 void Run::move(std::uint32_t r, std::size_t s) {
   const Step& step = plan_.ranks[r][s];
+  for (const Slice& slice : step.dst) {
+    const Block* block = slice.space == Space::block ? &plan_.blocks[slice.index] : nullptr;
+    if (block != nullptr && block->inlined)
+      arrived_[ranks_[r].call][slice.index] = ranks_[r].knowledge;
+  }
   std::vector<std::vector<Piece>> sources;
   for (const Slice& slice : step.src) sources.push_back(read(r, s, slice));
   const bool is_copy = step.kind == StepKind::copy;
@@ -230,7 +298,9 @@ Intervals<Private>& Run::memory(std::uint32_t r, const Slice& slice) {
 // Contents with positions relative to the slice.
 std::vector<Piece> Run::read(std::uint32_t r, std::size_t s, const Slice& slice) {
   std::vector<Piece> pieces;
-  if (slice.space == Space::block) {
+  if (is_exposed(slice)) {
+    read_exposed(r, s, slice, &pieces);
+  } else if (slice.space == Space::block) {
     read_block(r, s, slice, &pieces);
   } else {
     for (const auto& segment : memory(r, slice).cover(slice.offset, slice.offset + slice.bytes)) {
@@ -271,8 +341,40 @@ void Run::read_block(std::uint32_t r, std::size_t s, const Slice& slice,
   }
 }
 
+// Reads the buffer that the block mirrors, where it is: it must be ready, and stay until it is
+// read.
+void Run::read_exposed(std::uint32_t r, std::size_t s, const Slice& slice,
+                       std::vector<Piece>* pieces) {
+  const Block& block = plan_.blocks[slice.index];
+  Rank& self = ranks_[r];
+  Rank& writer = ranks_[block.writer];
+  if (writer.call != self.call) {
+    findings_.add("{} reads block {}, a buffer of rank {}, which is in another call",
+                  where(plan_, r, s), slice.index, block.writer);
+    pieces->push_back({slice.offset, slice.offset + slice.bytes, {}});
+    return;
+  }
+  Slice of = block.mirror;
+  of.offset += slice.offset;
+  const bool is_result = of.space == Space::recv;
+  for (auto& segment : memory(block.writer, of).cover(of.offset, of.offset + slice.bytes)) {
+    Private& state = segment.state;
+    if (state.is_written != is_result || !is_before(state.write, self)) {
+      findings_.add("{} may find the buffer of rank {} behind block {} {}", where(plan_, r, s),
+                    block.writer, slice.index,
+                    is_result ? "before the result is there" : "overwritten in place");
+    }
+    state.reads.push_back({r, self.time});
+    Content content = state.content;
+    content.shift += static_cast<std::int64_t>(block.mirror.offset);
+    pieces->push_back(
+        {segment.begin - block.mirror.offset, segment.end - block.mirror.offset, content});
+  }
+}
+
 void Run::write(std::uint32_t r, std::size_t s, const Slice& slice,
                 const std::vector<Piece>& pieces) {
+  if (is_exposed(slice)) return;
   if (slice.space == Space::block) return write_block(r, s, slice, pieces);
   Intervals<Private>& part = memory(r, slice);
   for (const Piece& piece : pieces) {
@@ -281,7 +383,13 @@ void Run::write(std::uint32_t r, std::size_t s, const Slice& slice,
         findings_.add("{} writes byte {} of recv part {} a second time", where(plan_, r, s),
                       segment.begin, slice.index);
       }
+      for (const Event& event : segment.state.reads) {
+        if (is_before(event, ranks_[r])) continue;
+        findings_.add("{} may overwrite byte {} of a buffer that rank {} still reads",
+                      where(plan_, r, s), segment.begin, event.rank);
+      }
       segment.state.is_written = true;
+      segment.state.write = {r, ranks_[r].time};
       segment.state.content = piece.content;
       segment.state.content.shift -= static_cast<std::int64_t>(slice.offset);
     }
@@ -389,6 +497,7 @@ void Run::check_output(std::uint32_t r, std::uint32_t index) {
 }
 
 void Run::check_unread() {
+  if (exposed_) return;
   for (const auto& half : halves_) {
     for (std::size_t b = 0; b < half.size(); ++b) {
       for (const auto& segment : half[b].segments()) {
@@ -406,7 +515,15 @@ void Run::report_deadlock() {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     const Rank& rank = ranks_[r];
     if (is_done(rank)) continue;
+    if (rank.step == plan_.ranks[r].size()) {
+      findings_.add("rank {} waits for the readers of its buffers for ever", r);
+      continue;
+    }
     const Step& step = plan_.ranks[r][rank.step];
+    if (step.kind == StepKind::copy || step.kind == StepKind::reduce) {
+      findings_.add("{} waits for an inlined block for ever", where(plan_, r, rank.step));
+      continue;
+    }
     findings_.add("{} waits for {} of rank {} for ever", where(plan_, r, rank.step),
                   step.kind == StepKind::reuse ? std::string("the end of an earlier pass")
                                                : fmt::format("signal {}", step.value),
@@ -417,7 +534,11 @@ void Run::report_deadlock() {
 }  // namespace
 
 void check_run(const Plan& plan, int calls, Findings& findings) {
-  Run(plan, calls, findings).follow();
+  Run(plan, calls, false, findings).follow();
+  const bool mirrors = std::any_of(plan.blocks.begin(), plan.blocks.end(), [](const Block& block) {
+    return block.mirror.bytes > 0 && !block.inlined;
+  });
+  if (mirrors && findings.empty()) Run(plan, calls, true, findings).follow();
 }
 
 }  // namespace checker

@@ -16,8 +16,12 @@ Status check_key(const PlanKey& key);
 // Runs the algorithm that the checked key of the builder asks for; returns its name.
 std::string build(PlanBuilder& builder);
 
+// Whether the blocks of this checked key are inlined.
+bool suits_inline(const PlanKey& key);
+
 // Sizes of a part, multiples of a cache line, from which on a plan looks different (another
-// algorithm, another number of chunks). Between two of them blocks only grow with the part.
+// algorithm, another number of chunks). Inlined blocks don't count: they take no scratch. Between
+// two of them blocks only grow with the part.
 std::vector<std::uint64_t> thresholds(const PlanKey& key);
 
 }  // namespace penstock::plan_internal

@@ -102,7 +102,9 @@ std::string plan_to_json(const Plan& plan) {
     json["blocks"].push_back({{"writer", block.writer},
                               {"device", block.device},
                               {"offset", block.offset},
-                              {"bytes", block.bytes}});
+                              {"bytes", block.bytes},
+                              {"inlined", block.inlined}});
+    if (block.mirror.bytes > 0) json["blocks"].back()["mirror"] = slices_json({block.mirror})[0];
   }
   json["ranks"] = Json::array();
   for (const std::vector<Step>& steps : plan.ranks) {

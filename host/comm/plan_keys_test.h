@@ -49,14 +49,19 @@ std::size_t for_each_key(const KeySpace& space, const Visit& visit) {
             for (const std::uint32_t element_bytes : space.element_bytes) {
               if (part_bytes % element_bytes != 0) continue;
               for (const bool in_place : {false, true}) {
-                visit(PlanKey{algorithm.collective,
-                              {ranks, devices},
-                              root,
-                              element_bytes,
-                              part_bytes,
-                              in_place,
-                              algorithm.name});
-                ++count;
+                // Without room for inlined blocks, and with it where it makes a difference.
+                for (const std::uint32_t inline_lines : {0u, 256u}) {
+                  if (inline_lines > 0 && (part_bytes == 0 || part_bytes > 1024)) continue;
+                  visit(PlanKey{algorithm.collective,
+                                {ranks, devices},
+                                root,
+                                element_bytes,
+                                part_bytes,
+                                in_place,
+                                algorithm.name,
+                                inline_lines});
+                  ++count;
+                }
               }
             }
           }

@@ -68,7 +68,9 @@ TEST(PlanJson, HasEveryField) {
   EXPECT_EQ(parsed["half_bytes"], json::parse("[896, 448]"));
   EXPECT_EQ(parsed["signals"], json::parse("[2, 2, 2]"));
   EXPECT_EQ(parsed["blocks"][2],
-            json::parse(R"({"writer": 2, "device": 0, "offset": 448, "bytes": 400})"));
+            json::parse(R"({"writer": 2, "device": 0, "offset": 448, "bytes": 400,
+      "inlined": false,
+      "mirror": {"space": "send", "index": 0, "offset": 0, "bytes": 400}})"));
   const json& steps = parsed["ranks"][0];
   ASSERT_EQ(steps.size(), 8u);
   EXPECT_EQ(steps[0], json::parse(R"({"kind": "reuse", "rank": 1})"));

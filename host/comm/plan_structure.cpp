@@ -4,6 +4,7 @@
 #include "penstock/comm/plan_spaces.h"
 #include "penstock/descriptor/address.h"
 #include "penstock/descriptor/descriptor.h"
+#include "penstock/memory/inline_block.h"
 
 namespace penstock::checker {
 namespace {
@@ -60,9 +61,15 @@ class Structure {
       if (block.offset % kLine != 0) {
         findings_.add("block {} is at offset {}, no multiple of {}", b, block.offset, kLine);
       }
-      const std::uint64_t half = plan_.half_bytes[block.device];
+      const std::uint64_t half =
+          block.inlined ? key_.inline_lines * kLine : plan_.half_bytes[block.device];
+      if (block.inlined != plan_.is_inlined()) {
+        findings_.add("block {} is {}inlined, and others are not so", b,
+                      block.inlined ? "" : "not ");
+      }
+      check_mirror(b);
       if (block.bytes == 0 || block.bytes > half || block.offset > half ||
-          round_up(block.bytes) > half - block.offset) {
+          occupied(block) > half - block.offset) {
         findings_.add("block {} of {} bytes at offset {} does not fit into the {} of device {}", b,
                       block.bytes, block.offset, half, block.device);
       }
@@ -71,15 +78,36 @@ class Structure {
     std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
       const Block& left = plan_.blocks[a];
       const Block& right = plan_.blocks[b];
-      return std::pair(left.device, left.offset) < std::pair(right.device, right.offset);
+      return std::pair(home(left), left.offset) < std::pair(home(right), right.offset);
     });
     for (std::size_t i = 1; i < order.size(); ++i) {
       const Block& before = plan_.blocks[order[i - 1]];
       const Block& block = plan_.blocks[order[i]];
-      if (before.device == block.device && before.offset + round_up(before.bytes) > block.offset) {
+      if (home(before) == home(block) && before.offset + occupied(before) > block.offset) {
         findings_.add("blocks {} and {} overlap at offset {} of device {}", order[i - 1], order[i],
                       block.offset, block.device);
       }
+    }
+  }
+
+  static std::uint64_t occupied(const Block& block) {
+    return block.inlined ? inline_lines(block.bytes) * kLine : round_up(block.bytes);
+  }
+  // Blocks of one home must not overlap.
+  static std::uint32_t home(const Block& block) {
+    return block.inlined ? block.writer : block.device;
+  }
+
+  void check_mirror(std::uint32_t b) {
+    const Block& block = plan_.blocks[b];
+    const Slice& mirror = block.mirror;
+    if (mirror.bytes == 0) return;
+    const std::uint32_t parts =
+        mirror.space == Space::block ? 0 : part_count(key_, mirror.space, block.writer);
+    if (mirror.bytes != block.bytes || mirror.index >= parts || mirror.bytes > key_.part_bytes ||
+        mirror.offset > key_.part_bytes - mirror.bytes) {
+      findings_.add("block {} of {} bytes mirrors {} bytes at {} of part {}, of which there are {}",
+                    b, block.bytes, mirror.bytes, mirror.offset, mirror.index, parts);
     }
   }
 

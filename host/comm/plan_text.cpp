@@ -70,7 +70,9 @@ std::string header(const Plan& plan) {
   text += fmt::format("  definition  {}\n", plan.definition);
   text +=
       fmt::format("  pool        {} bytes written, {} bytes read\n", traffic.written, traffic.read);
-  if (!plan.blocks.empty()) {
+  if (plan.is_inlined()) {
+    text += "  blocks      inlined: payload and flag share the cache line\n";
+  } else if (!plan.blocks.empty()) {
     text += "  half       ";
     for (std::size_t d = 0; d < plan.half_bytes.size(); ++d) {
       text += fmt::format(" device {}: {} bytes{}", d, plan.half_bytes[d],
@@ -88,8 +90,9 @@ std::string plan_to_text(const Plan& plan) {
     text += "\nblock  writer  device      offset       bytes\n";
     for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
       const Block& block = plan.blocks[b];
-      text += fmt::format("{:>5}  {:>6}  {:>6}  {:>10}  {:>10}\n", b, block.writer, block.device,
-                          block.offset, block.bytes);
+      text += fmt::format("{:>5}  {:>6}  {:>6}  {:>10}  {:>10}\n", b, block.writer,
+                          block.inlined ? "inline" : fmt::format("{}", block.device), block.offset,
+                          block.bytes);
     }
   }
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {

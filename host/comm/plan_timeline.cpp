@@ -19,7 +19,11 @@ double duration_us(const Step& step, const Rates& rates) {
 std::vector<std::vector<Span>> plan_timeline(const Plan& plan, const Rates& rates) {
   const std::size_t n = plan.ranks.size();
   std::vector<std::vector<Span>> spans(n);
-  std::vector<std::vector<double>> signals(n);  // by rank: when each was given
+  std::vector<std::vector<double>> signals(n);          // by rank: when each was given
+  std::vector<double> written(plan.blocks.size(), -1);  // inlined blocks: when, or not yet
+  const auto inlined = [&plan](const Slice& slice) {
+    return slice.space == Space::block && plan.blocks[slice.index].inlined;
+  };
   bool moved = true;
   while (moved) {
     moved = false;
@@ -33,6 +37,17 @@ std::vector<std::vector<Span>> plan_timeline(const Plan& plan, const Rates& rate
           if (step.rank >= n || signals[step.rank].size() < step.value) break;
           const double given = signals[step.rank][step.value - 1];
           span.end_us = std::max(span.end_us, given + rates.signal_us);
+        }
+        bool arrived = true;
+        for (const Slice& slice : step.src) {
+          if (!inlined(slice)) continue;
+          arrived &= written[slice.index] >= 0;
+          const double begin = std::max(span.begin_us, written[slice.index] + rates.signal_us);
+          span.end_us = std::max(span.end_us, begin + duration_us(step, rates));
+        }
+        if (!arrived) break;
+        for (const Slice& slice : step.dst) {
+          if (inlined(slice)) written[slice.index] = span.end_us;
         }
         if (step.kind == StepKind::signal) signals[r].push_back(span.end_us);
         spans[r].push_back(span);

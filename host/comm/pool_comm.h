@@ -50,10 +50,13 @@ class PoolComm : public Comm {
 
  private:
   Status usable() const;
-  QueueConfig queue_config() const;
+  LaneConfig lane_config() const;
   Result<Lane*> lane_of(const Call& call, Call* lane_call);
   Result<std::unique_ptr<Lane>> make_pair_lane(std::uint32_t from, std::uint32_t to);
   bool progress();
+  void note_failures();
+  Status wait_for_progress(const Request& request);
+  void look_around(std::uint64_t now_ns);
   Status survey();
   void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
   Status describe_failure(const LaneFailure& failure) const;
@@ -65,6 +68,7 @@ class PoolComm : public Comm {
   std::shared_ptr<Engine> engine_;
   std::uint64_t process_;
   bool oversubscribed_ = false;
+  bool may_expose_ = true;  // every rank works directly
   PlanCache plans_;
   CommCounters counters_;
   std::unique_ptr<Lane> collectives_;

@@ -13,6 +13,10 @@ constexpr std::uint64_t kPollNs = 50'000;
 constexpr std::uint64_t kSurveyNs = 10'000'000;
 constexpr std::uint32_t kLeaveTimeoutMs = 2000;
 constexpr std::uint64_t kMinRankBytes = 4096;
+constexpr std::uint32_t kMaxInlineLines = 256;
+
+// Room for 4 KiB from one rank to another, less with many pairs.
+std::uint32_t pair_inline_lines(std::uint32_t size) { return size <= 8 ? 76 : size <= 16 ? 16 : 2; }
 
 // Half of a pair lane: a quarter of what a rank moves per pass (256 KiB), less when there are so
 // many pairs that all of them together would take more than 16 MiB.
@@ -115,9 +119,10 @@ void Membership::announce_abort(const Status& reason, std::uint32_t culprit) {
   pool_.platform().store_fence();
 }
 
-Result<std::unique_ptr<Membership>> Membership::join(Pool& pool, const CommConfig& config) {
+Result<std::unique_ptr<Membership>> Membership::join(Pool& pool, const CommConfig& config,
+                                                     std::uint64_t flags) {
   PENSTOCK_TRY(check_config(config));
-  std::unique_ptr<Membership> membership(new Membership(pool, config));
+  std::unique_ptr<Membership> membership(new Membership(pool, config, flags));
   const std::uint64_t deadline_ns =
       pool.platform().now_ns() + std::uint64_t{config.timeout_ms} * 1'000'000;
   for (;;) {
@@ -163,9 +168,10 @@ Result<Membership::Attempt> Membership::try_join(const CommConfig& config,
 Result<bool> Membership::adopt_existing(const CommConfig& config) {
   const std::byte* line = pool_.resolve(control_.address, sizeof(ControlHeader));
   if (line == nullptr || control_.bytes < ControlLayout(1).bytes()) return false;
-  pool_.observe(line, 64 + sizeof(ControlScratch));
+  pool_.observe(line, ControlLayout(1).member(0));
   std::memcpy(&header_, line, sizeof(header_));
-  std::memcpy(&scratch_, line + 64, sizeof(scratch_));
+  std::memcpy(&scratch_, line + ControlLayout(1).scratch(), sizeof(scratch_));
+  std::memcpy(&tuning_, line + ControlLayout(1).tuning(), sizeof(tuning_));
   if (header_.magic != kControlMagic || header_.ready != 1) return false;
   if (header_.version != kControlVersion) {
     return error(Code::unsupported, "comm '{}' was made by version {}; this is version {}", name_,
@@ -173,7 +179,8 @@ Result<bool> Membership::adopt_existing(const CommConfig& config) {
   }
   if (header_.size < 1 || header_.size > kMaxRanks || header_.payload_devices < 1 ||
       header_.payload_devices > PENSTOCK_MAX_DEVICES ||
-      control_.bytes < ControlLayout(header_.size).bytes()) {
+      tuning_.inline_lines > kMaxInlineLines || tuning_.pair_inline_lines > kMaxInlineLines ||
+      control_.bytes < layout().bytes() || !check_tuning(tuning_.tuning).ok()) {
     return false;
   }
   scratch_regions_.clear();
@@ -219,9 +226,26 @@ Status Membership::make_regions(const CommConfig& config) {
   RegionRequest request;
   request.name = config.name;
   request.kind = RegionKind::comm;
-  request.bytes = ControlLayout(config.size).bytes();
   request.device = 0;
-  PENSTOCK_ASSIGN(control_, pool_.allocate(request));
+  tuning_ = {};
+  tuning_.tuning = config.tuning;
+  tuning_.inline_lines = kMaxInlineLines;
+  tuning_.pair_inline_lines = pair_inline_lines(config.size);
+  header_.size = config.size;
+  // Less room for inlined blocks if there is not enough.
+  for (;;) {
+    request.bytes = layout().bytes();
+    auto region = pool_.allocate(request);
+    if (region.ok()) {
+      control_ = *region;
+      break;
+    }
+    if (region.status().code() != Code::no_space || tuning_.inline_lines <= 1) {
+      return region.status();
+    }
+    tuning_.inline_lines /= 4;
+    tuning_.pair_inline_lines = std::max(1u, tuning_.pair_inline_lines / 4);
+  }
 
   ControlHeader header{};
   header.magic = kControlMagic;
@@ -241,7 +265,8 @@ Status Membership::make_regions(const CommConfig& config) {
   std::byte* base = pool_.resolve(control_.address, control_.bytes);
   PENSTOCK_CHECK(base != nullptr, "a fresh region lies outside the pool");
   std::memset(base, 0, control_.bytes);
-  std::memcpy(base + 64, &scratch, sizeof(scratch));
+  std::memcpy(base + layout().scratch(), &scratch, sizeof(scratch));
+  std::memcpy(base + layout().tuning(), &tuning_, sizeof(tuning_));
   std::memcpy(base, &header, sizeof(header));
   pool_.publish(base, control_.bytes);
   pool_.platform().store_fence();
@@ -305,6 +330,7 @@ Status Membership::enter() {
   member.host = lease.host;
   member.lock_slot = lease.lock_slot;
   member.state = MemberState::joined;
+  member.flags = flags_;
   std::byte* line = at(ControlLayout(header_.size).member(rank_), sizeof(member));
   std::memcpy(line, &member, sizeof(member));
   pool_.publish(line, sizeof(member));

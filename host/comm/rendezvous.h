@@ -17,13 +17,20 @@ namespace penstock {
 // live leave it, and what is left without a living member is replaced. One thread at a time.
 class Membership {
  public:
-  // See Comm::join for the errors.
-  static Result<std::unique_ptr<Membership>> join(Pool& pool, const CommConfig& config);
+  // See Comm::join for the errors. `flags` are kMember..., for the others to see.
+  static Result<std::unique_ptr<Membership>> join(Pool& pool, const CommConfig& config,
+                                                  std::uint64_t flags);
   ~Membership();  // leaves
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
   const ControlHeader& header() const { return header_; }
+  const ControlTuning& tuning() const { return tuning_; }
+  ControlLayout layout() const {
+    return {header_.size, tuning_.inline_lines, tuning_.pair_inline_lines};
+  }
+  // What this rank said when it joined.
+  std::uint64_t flags_of(std::uint32_t rank) const { return read_member(rank).flags; }
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return header_.size; }
   penstock_address scratch(std::uint32_t payload_device) const {
@@ -44,8 +51,8 @@ class Membership {
   void announce_abort(const Status& reason, std::uint32_t culprit);
 
  private:
-  Membership(Pool& pool, const CommConfig& config)
-      : pool_(pool), name_(config.name), rank_(config.rank) {}
+  Membership(Pool& pool, const CommConfig& config, std::uint64_t flags)
+      : pool_(pool), name_(config.name), rank_(config.rank), flags_(flags) {}
 
   enum class Attempt { met, retry };
   Result<Attempt> try_join(const CommConfig& config, std::uint64_t deadline_ns);
@@ -67,7 +74,9 @@ class Membership {
   std::string name_;
   std::uint32_t rank_;
   Region control_;
+  std::uint64_t flags_;
   ControlHeader header_{};
+  ControlTuning tuning_{};
   ControlScratch scratch_{};
   std::vector<Region> scratch_regions_;
   bool joined_ = false;

@@ -22,6 +22,7 @@ class HostEngine final : public Engine {
     return accept_descriptor(capabilities_, descriptor);
   }
   std::uint32_t advance(Queue& queue) override;
+  const Kernels* direct_kernels() const override { return kernels_.get(); }
 
  private:
   enum class Progress { completed, blocked };

@@ -15,6 +15,9 @@
 
 namespace penstock {
 
+// Words beside the counter in its line. What stands there before a signal is seen with it.
+inline constexpr std::uint32_t kFenceNotes = 7;
+
 // A handle; the counter lives in the pool. One thread of one process signals; any number may wait.
 class Fence {
  public:
@@ -24,6 +27,16 @@ class Fence {
 
   // Raises the counter. A value that is not above the present one is ignored: fences never go back.
   void signal(std::uint64_t value);
+  // The same with a note (index below kFenceNotes) that whoever sees the value sees, too. Payload
+  // that was streamed past the cache has been fenced by who streamed it, so that on coherent memory
+  // this is nothing but two stores.
+  void signal(std::uint64_t value, std::uint32_t index, std::uint64_t note);
+  // Leaves a note without raising the counter.
+  void leave_note(std::uint32_t index, std::uint64_t note);
+  // A note as the line held it at the last load().
+  std::uint64_t note(std::uint32_t index) const {
+    return counter_[1 + index].load(std::memory_order_relaxed);
+  }
   // The counter as another host last published it.
   std::uint64_t load() const;
   bool reached(std::uint64_t value) const { return load() >= value; }

@@ -8,7 +8,7 @@ namespace penstock::algorithm {
 void all_gather(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const Range whole{0, builder.key().part_bytes};
-  const std::vector<Range> pieces = chunks(whole.bytes);
+  const std::vector<Range> pieces = builder.chunks(whole.bytes);
   std::vector<std::vector<std::uint32_t>> block(n);
   for (std::uint32_t r = 0; r < n; ++r) {
     for (const Range& piece : pieces) {

@@ -11,6 +11,7 @@ namespace penstock::algorithm {
 void all_reduce_one_shot(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const Range whole{0, builder.key().part_bytes};
+  if (builder.key().in_place) builder.forbid_exposed_send();
   std::vector<std::uint32_t> block(n);
   for (std::uint32_t r = 0; r < n; ++r) {
     block[r] = builder.add_block(r, whole.bytes);

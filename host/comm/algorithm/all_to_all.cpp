@@ -12,7 +12,8 @@ namespace penstock::algorithm {
 void all_to_all(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const Range whole{0, builder.key().part_bytes};
-  const std::vector<Range> pieces = chunks(whole.bytes);
+  if (builder.key().in_place) builder.forbid_exposed_send();
+  const std::vector<Range> pieces = builder.chunks(whole.bytes);
   const std::vector<BlockTable> block = publish_parts(builder, pieces);
   for (std::uint32_t r = 0; r < n; ++r) {
     if (!builder.key().in_place) {

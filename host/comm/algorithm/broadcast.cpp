@@ -10,7 +10,7 @@ namespace penstock::algorithm {
 void broadcast(PlanBuilder& builder) {
   const PlanKey& key = builder.key();
   const std::uint32_t root = key.root;
-  const std::vector<Range> pieces = chunks(key.part_bytes);
+  const std::vector<Range> pieces = builder.chunks(key.part_bytes);
   std::vector<std::uint32_t> block;
   for (const Range& piece : pieces) {
     block.push_back(builder.add_block(root, piece.bytes));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/descriptor/address.h"
+#include "penstock/memory/inline_block.h"
 
 namespace penstock {
 namespace {
@@ -27,12 +28,12 @@ std::vector<Range> split(std::uint64_t bytes, std::uint32_t pieces) {
   return ranges;
 }
 
-std::vector<Range> chunks(std::uint64_t bytes) {
-  return split(bytes, bytes >= kChunkedBytes ? kChunks : 1);
+std::vector<Range> chunks(std::uint64_t bytes, const Tuning& tuning) {
+  return split(bytes, bytes >= tuning.chunk_bytes ? tuning.chunks : 1);
 }
 
-PlanBuilder::PlanBuilder(const PlanKey& key, Mode mode)
-    : mode_(mode), plan_(std::make_shared<Plan>()) {
+PlanBuilder::PlanBuilder(const PlanKey& key, Mode mode, bool inlined)
+    : mode_(mode), inlined_(inlined), plan_(std::make_shared<Plan>()) {
   const std::uint32_t n = key.topology.ranks;
   plan_->key = key;
   plan_->ranks.resize(n);
@@ -40,6 +41,7 @@ PlanBuilder::PlanBuilder(const PlanKey& key, Mode mode)
   plan_->half_bytes.resize(key.topology.payload_devices);
   blocks_of_.resize(n);
   written_.resize(n);
+  lines_.resize(n);
   pending_.resize(n);
   has_read_.resize(n);
   has_reused_.resize(n);
@@ -73,10 +75,15 @@ std::uint32_t PlanBuilder::place(std::uint32_t writer) const {
 
 std::uint32_t PlanBuilder::add_block(std::uint32_t writer, std::uint64_t bytes) {
   PENSTOCK_CHECK(bytes > 0, "an empty block of rank {}", writer);
-  const std::uint32_t device = place(writer);
-  std::uint64_t& used = plan_->half_bytes[device];
-  plan_->blocks.push_back({writer, device, used, bytes});
-  used += round_up(bytes);
+  if (inlined_) {
+    plan_->blocks.push_back({writer, 0, lines_[writer] * kLine, bytes, true, {}});
+    lines_[writer] += inline_lines(bytes);
+  } else {
+    const std::uint32_t device = place(writer);
+    std::uint64_t& used = plan_->half_bytes[device];
+    plan_->blocks.push_back({writer, device, used, bytes, false, {}});
+    used += round_up(bytes);
+  }
   written_[writer] += bytes;
   ++blocks_of_[writer];
   published_.push_back(0);
@@ -85,6 +92,12 @@ std::uint32_t PlanBuilder::add_block(std::uint32_t writer, std::uint64_t bytes) 
 
 void PlanBuilder::await(std::uint32_t rank, const Slice& src) {
   if (src.space != Space::block) return;
+  if (inlined_) {
+    // Read, the block tells that its writer has come to this pass.
+    has_read_[rank] = true;
+    waited_[std::size_t{rank} * ranks() + plan_->blocks[src.index].writer] = 1;
+    return;
+  }
   PENSTOCK_CHECK(published_[src.index] > 0, "block {} is not published", src.index);
   wait(rank, plan_->blocks[src.index].writer, published_[src.index]);
   has_read_[rank] = true;
@@ -92,7 +105,7 @@ void PlanBuilder::await(std::uint32_t rank, const Slice& src) {
 
 void PlanBuilder::prepare_write(std::uint32_t rank, const Slice& dst) {
   if (dst.space != Space::block) return;
-  pending_[rank].push_back(dst.index);
+  if (!inlined_) pending_[rank].push_back(dst.index);
   if (has_reused_[rank]) return;
   has_reused_[rank] = true;
   for (std::uint32_t i = 1; i < ranks(); ++i) {
@@ -109,6 +122,7 @@ void PlanBuilder::copy(std::uint32_t rank, const Slice& src, const Slice& dst) {
   if (mode_ == Mode::layout) return;
   await(rank, src);
   prepare_write(rank, dst);
+  if (dst.space == Space::block && src.space == Space::send) mirror(dst, src);
   Step step;
   step.kind = StepKind::copy;
   step.src = {src};
@@ -121,11 +135,19 @@ void PlanBuilder::reduce(std::uint32_t rank, std::vector<Slice> src, std::vector
   PENSTOCK_CHECK(src.size() == ranks(), "{} sources for {} ranks", src.size(), ranks());
   for (std::uint32_t i = 1; i < ranks(); ++i) await(rank, src[peer(rank, i)]);
   for (const Slice& slice : dst) prepare_write(rank, slice);
+  for (const Slice& slice : dst) {
+    if (slice.space == Space::block && dst.front().space == Space::recv) mirror(slice, dst.front());
+  }
   Step step;
   step.kind = StepKind::reduce;
   step.src = std::move(src);
   step.dst = std::move(dst);
   add_step(rank, std::move(step));
+}
+
+// A block that is written whole from one place mirrors it.
+void PlanBuilder::mirror(const Slice& block, const Slice& of) {
+  if (block.bytes == plan_->blocks[block.index].bytes) plan_->blocks[block.index].mirror = of;
 }
 
 void PlanBuilder::publish(std::uint32_t rank) {
@@ -159,13 +181,18 @@ void PlanBuilder::wait(std::uint32_t rank, std::uint32_t other, std::uint32_t va
 
 std::shared_ptr<Plan> PlanBuilder::finish() {
   for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
-    if (has_read_[rank] || !pending_[rank].empty()) signal(rank);
+    const bool silent = plan_->signals[rank] == 0 && !plan_->ranks[rank].empty();
+    if (has_read_[rank] || !pending_[rank].empty() || (silent && ranks() > 1)) signal(rank);
   }
   return std::move(plan_);
 }
 
 std::uint64_t PlanBuilder::most_on_device() const {
   return *std::max_element(plan_->half_bytes.begin(), plan_->half_bytes.end());
+}
+
+std::uint64_t PlanBuilder::most_lines() const {
+  return *std::max_element(lines_.begin(), lines_.end());
 }
 
 std::uint64_t PlanBuilder::most_written() const {

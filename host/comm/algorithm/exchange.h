@@ -16,9 +16,14 @@ using BlockTable = std::vector<std::uint32_t>;
 // each chunk. One table per chunk.
 std::vector<BlockTable> publish_parts(PlanBuilder& builder, const std::vector<Range>& pieces);
 
-// Every rank writes the shards of part 0 that others fold (shard q for rank q; empty ones are left
-// out), and signals.
-BlockTable publish_shards(PlanBuilder& builder, const std::vector<Range>& shards);
+// Part 0 in one shard per rank, and every shard in the same number of pieces (trailing ones may be
+// empty): [shard][piece].
+std::vector<std::vector<Range>> shard_pieces(const PlanBuilder& builder);
+
+// Every rank writes, piece by piece, the shards of part 0 that others fold (shard q for rank q;
+// empty pieces are left out), and signals after each piece. One table per piece.
+std::vector<BlockTable> publish_shards(PlanBuilder& builder,
+                                       const std::vector<std::vector<Range>>& pieces);
 
 // The sources of a fold at rank r, in rank order: r's own from `send`, the others' from blocks.
 // `part` and `range` say where the own source stands.

@@ -7,7 +7,7 @@ namespace penstock::algorithm {
 void reduce_direct(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const std::uint32_t root = builder.key().root;
-  const std::vector<Range> pieces = chunks(builder.key().part_bytes);
+  const std::vector<Range> pieces = builder.chunks(builder.key().part_bytes);
   std::vector<std::vector<std::uint32_t>> block(pieces.size(), std::vector<std::uint32_t>(n));
   for (std::size_t c = 0; c < pieces.size(); ++c) {
     // Chunk by chunk over the ranks, which write at the same time: so they are at different

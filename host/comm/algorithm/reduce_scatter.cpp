@@ -8,7 +8,7 @@ namespace penstock::algorithm {
 
 void reduce_scatter(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
-  const std::vector<Range> pieces = chunks(builder.key().part_bytes);
+  const std::vector<Range> pieces = builder.chunks(builder.key().part_bytes);
   const std::vector<BlockTable> block = publish_parts(builder, pieces);
   for (std::uint32_t r = 0; r < n; ++r) {
     for (std::size_t c = 0; c < pieces.size(); ++c) {

@@ -12,24 +12,30 @@ namespace penstock::algorithm {
 void reduce_sharded(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const std::uint32_t root = builder.key().root;
-  const std::vector<Range> shards = split(builder.key().part_bytes, n);
-  const BlockTable block = publish_shards(builder, shards);
-  std::vector<std::uint32_t> result(n);
+  const auto pieces = shard_pieces(builder);
+  const std::vector<BlockTable> block = publish_shards(builder, pieces);
+  const std::size_t count = block.size();
+  std::vector<std::vector<std::uint32_t>> result(n, std::vector<std::uint32_t>(count));
   for (std::uint32_t r = 0; r < n; ++r) {
-    if (shards[r].bytes == 0) continue;
-    std::vector<Slice> src = fold_sources(builder, block, r, 0, shards[r]);
-    if (r == root) {
-      builder.reduce(r, std::move(src), {PlanBuilder::recv(0, shards[r])});
-      continue;
+    for (std::size_t c = 0; c < count; ++c) {
+      const Range& piece = pieces[r][c];
+      if (piece.bytes == 0) continue;
+      std::vector<Slice> src = fold_sources(builder, block[c], r, 0, piece);
+      if (r == root) {
+        builder.reduce(r, std::move(src), {PlanBuilder::recv(0, piece)});
+        continue;
+      }
+      result[r][c] = builder.add_block(r, piece.bytes);
+      builder.reduce(r, std::move(src), {builder.block(result[r][c])});
+      builder.publish(r);
     }
-    result[r] = builder.add_block(r, shards[r].bytes);
-    builder.reduce(r, std::move(src), {builder.block(result[r])});
-    builder.publish(r);
   }
-  for (std::uint32_t i = 1; i < n; ++i) {
-    const std::uint32_t q = builder.peer(root, i);
-    if (shards[q].bytes == 0) continue;
-    builder.copy(root, builder.block(result[q]), PlanBuilder::recv(0, shards[q]));
+  for (std::size_t c = 0; c < count; ++c) {
+    for (std::uint32_t i = 1; i < n; ++i) {
+      const std::uint32_t q = builder.peer(root, i);
+      if (pieces[q][c].bytes == 0) continue;
+      builder.copy(root, builder.block(result[q][c]), PlanBuilder::recv(0, pieces[q][c]));
+    }
   }
 }
 

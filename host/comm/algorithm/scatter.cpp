@@ -17,7 +17,7 @@ void scatter(PlanBuilder& builder) {
   const std::uint32_t n = builder.ranks();
   const std::uint32_t root = builder.key().root;
   const Range whole{0, builder.key().part_bytes};
-  const std::vector<Range> pieces = chunks(whole.bytes);
+  const std::vector<Range> pieces = builder.chunks(whole.bytes);
   std::vector<std::vector<std::uint32_t>> block(pieces.size(), std::vector<std::uint32_t>(n));
   for (std::size_t c = 0; c < pieces.size(); ++c) {
     for (std::uint32_t i = 1; i < n; ++i) {

@@ -4,7 +4,7 @@
 namespace penstock::algorithm {
 
 void send_recv(PlanBuilder& builder) {
-  const std::vector<Range> pieces = chunks(builder.key().part_bytes);
+  const std::vector<Range> pieces = builder.chunks(builder.key().part_bytes);
   std::vector<std::uint32_t> block;
   for (const Range& piece : pieces) {
     block.push_back(builder.add_block(0, piece.bytes));

@@ -1,0 +1,338 @@
+// Steps run in place.
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/base/trace.h"
+#include "penstock/comm/call_note.h"
+#include "penstock/comm/control.h"
+#include "penstock/comm/lane_pending.h"
+#include "penstock/engine/float_environment.h"
+#include "penstock/memory/inline_block.h"
+
+namespace penstock {
+namespace {
+
+bool is_block(const Slice& slice) { return slice.space == Space::block; }
+
+}  // namespace
+
+// Which of the buffers the others can use where they are. A line that is written back whole must
+// not hold anybody else's bytes, so that on a pool that is not coherent the buffer starts a line.
+void Lane::offer_buffers(Pending& pending) {
+  const auto offer = [this](const void* data, std::uint64_t bytes) -> penstock_address {
+    penstock_address address = 0;
+    if (data == nullptr || !pool_.address_of(data, bytes, &address)) return 0;
+    return software_ && address % PENSTOCK_CACHE_LINE != 0 ? 0 : address;
+  };
+  const std::uint64_t bytes = pending.prepared->total_bytes;
+  pending.offer_send = offer(pending.call.send, bytes);
+  pending.offer_recv = offer(pending.call.recv, bytes);
+}
+
+// True: the call is finished. False: blocked, or failed.
+bool Lane::run_direct(Pending& pending) {
+  for (;;) {
+    if (pending.plan == nullptr) {
+      if (Status status = begin_pass(pending); !status.ok()) {
+        fail(status, kNoRank);
+        return false;
+      }
+      if (!is_direct(pending)) return false;
+    }
+    const std::vector<Step>& steps = pending.plan->ranks[config_.self];
+    while (pending.next_step < steps.size()) {
+      if (!run_step(pending, steps[pending.next_step])) return false;
+      ++pending.next_step;
+    }
+    if (!is_drained(pending)) return false;
+    blocked_on_ = kNoRank;
+    end_pass(pending);
+    if (pending.submitted) return true;
+  }
+}
+
+bool Lane::run_step(Pending& pending, const Step& step) {
+  switch (step.kind) {
+    case StepKind::copy:
+      return run_copy(pending, step);
+    case StepKind::reduce:
+      return run_reduce(pending, step);
+    case StepKind::signal:
+      run_signal(pending, step);
+      return true;
+    case StepKind::wait:
+      return pass_fence(pending, step.rank, base_[step.rank] + step.value, true);
+    case StepKind::reuse:
+      return pass_fence(pending, step.rank, reuse_[step.rank], false);
+  }
+  return true;
+}
+
+void Lane::run_signal(Pending& pending, const Step& step) {
+  Fence& fence = fences_[config_.self];
+  const std::uint64_t value = base_[config_.self] + step.value;
+  if (direct_ == nullptr) {
+    fence.signal(value);
+  } else {
+    fence.signal(value, static_cast<std::uint32_t>(pass_ % kNoteSlots), note(pending));
+  }
+}
+
+// False: the fence is not there yet, or the lane has failed.
+bool Lane::pass_fence(Pending& pending, std::uint32_t participant, std::uint64_t value,
+                      bool noted) {
+  if (promised_[participant] < value) {
+    const std::uint64_t seen = fences_[participant].load();
+    if (seen < value) {
+      blocked_on_ = participant;
+      return false;
+    }
+    promised_[participant] = seen;
+  } else if (noted && noted_[participant] != pass_ + 1) {
+    fences_[participant].load();
+  }
+  if (!noted || noted_[participant] == pass_ + 1) return true;
+  return check_note(pending, participant,
+                    fences_[participant].note(static_cast<std::uint32_t>(pass_ % kNoteSlots)));
+}
+
+bool Lane::check_note(Pending& pending, std::uint32_t participant, std::uint64_t theirs) {
+  const std::uint64_t mine = note(pending);
+  noted_[participant] = pass_ + 1;
+  // A rank whose engine works off a queue leaves no notes.
+  if (theirs == 0) {
+    offered_send_[participant] = offered_recv_[participant] = nullptr;
+    return true;
+  }
+  if (((mine ^ theirs) & ~kNoteOffers) != 0) {
+    disagree(participant, mine, theirs);
+    return false;
+  }
+  return take_offer(pending, participant, theirs);
+}
+
+// Buffers of another rank are checked before anything follows their address.
+bool Lane::take_offer(const Pending& pending, std::uint32_t participant, std::uint64_t theirs) {
+  offered_send_[participant] = offered_recv_[participant] = nullptr;
+  if ((theirs & kNoteOffers) == 0) return true;
+  const auto* line = reinterpret_cast<const OfferLine*>(offers_[participant]);
+  pool_.observe(line, sizeof(*line));
+  const OfferLine::Offer offer = line->offer[pass_ % kOfferSlots];
+  // The furthest byte of each buffer that a block mirrors.
+  std::uint64_t send_bytes = 0;
+  std::uint64_t recv_bytes = 0;
+  const std::uint64_t total = pending.prepared->total_bytes;
+  for (const Block& block : pending.plan->blocks) {
+    if (block.writer != participant || block.mirror.bytes == 0) continue;
+    std::uint64_t& bytes = block.mirror.space == Space::send ? send_bytes : recv_bytes;
+    bytes = std::max(bytes, block.mirror.index * total + pending.done_bytes + block.mirror.offset +
+                                block.mirror.bytes);
+  }
+  const auto locate = [&](std::uint64_t bit, penstock_address address, std::uint64_t bytes,
+                          std::byte** out) {
+    if ((theirs & bit) == 0 || bytes == 0) return true;
+    *out = pool_.resolve(address, bytes);
+    return *out != nullptr;
+  };
+  if (locate(kNoteOffersSend, offer.send, send_bytes, &offered_send_[participant]) &&
+      locate(kNoteOffersRecv, offer.recv, recv_bytes, &offered_recv_[participant])) {
+    return true;
+  }
+  fail(error(Code::corrupt,
+             "rank {} offers buffers at pool offsets {:#x} and {:#x}, which do not lie in the pool",
+             config_.ranks[participant], offer.send, offer.recv),
+       config_.ranks[participant]);
+  return false;
+}
+
+bool Lane::is_own_mirror(const Pending& pending, const Slice& slice) const {
+  if (pending.exposes == 0 || !is_block(slice)) return false;
+  const Slice& mirror = pending.plan->blocks[slice.index].mirror;
+  if (mirror.bytes == 0) return false;
+  return (pending.exposes & (mirror.space == Space::send ? kNoteOffersSend : kNoteOffersRecv)) != 0;
+}
+
+std::byte* Lane::pointer_of(const Pending& pending, const Slice& slice) const {
+  const std::uint64_t total = pending.prepared->total_bytes;
+  if (is_block(slice)) {
+    const Block& block = pending.plan->blocks[slice.index];
+    if (block.mirror.bytes > 0 && block.writer != config_.self) {
+      std::byte* buffer = block.mirror.space == Space::send ? offered_send_[block.writer]
+                                                            : offered_recv_[block.writer];
+      if (buffer != nullptr) {
+        return buffer + block.mirror.index * total + pending.done_bytes + block.mirror.offset +
+               slice.offset;
+      }
+    }
+    return scratch_[block.device] + (pass_ & 1) * config_.half_bytes + block.offset + slice.offset;
+  }
+  auto* base = slice.space == Space::send
+                   ? const_cast<std::byte*>(static_cast<const std::byte*>(pending.call.send))
+                   : static_cast<std::byte*>(pending.call.recv);
+  return base + slice.index * total + pending.done_bytes + slice.offset;
+}
+
+// Only what lies in the pool needs care; a private buffer does not.
+void Lane::observe(const void* data, std::uint64_t bytes) const {
+  penstock_address ignored = 0;
+  if (software_ && pool_.address_of(data, bytes, &ignored)) pool_.observe(data, bytes);
+}
+
+void Lane::publish(const void* data, std::uint64_t bytes) const {
+  penstock_address ignored = 0;
+  if (software_ && pool_.address_of(data, bytes, &ignored)) pool_.publish(data, bytes);
+}
+
+void* Lane::staging(std::uint32_t source, std::uint64_t bytes) {
+  constexpr std::uint64_t kLine = PENSTOCK_CACHE_LINE;
+  const std::uint64_t stride = (bytes + kLine - 1) / kLine * kLine;
+  const std::uint64_t need = (taken_.size() + 1) * stride + kLine;
+  if (staging_.size() < need) staging_.resize(need);
+  const auto start = reinterpret_cast<std::uintptr_t>(staging_.data());
+  return reinterpret_cast<void*>((start + kLine - 1) / kLine * kLine + source * stride);
+}
+
+// False: not all of it is there yet, or the ranks disagree.
+bool Lane::read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken) {
+  const Block& block = pending.plan->blocks[slice.index];
+  std::byte* lines = inlined_[block.writer] +
+                     (pass_ & 1) * config_.inline_lines * std::uint64_t{PENSTOCK_CACHE_LINE} +
+                     block.offset;
+  const std::uint64_t mine = note(pending);
+  std::uint64_t theirs = 0;
+  const InlineBlock::Arrival arrival =
+      InlineBlock(pool_, lines)
+          .read(pass_ + 1, mine, ~kNoteOffers, out, block.bytes, taken, &theirs);
+  if (arrival == InlineBlock::Arrival::other_tag) {
+    disagree(block.writer, mine, theirs);
+    return false;
+  }
+  // Whoever has come to this pass is done with all before it.
+  if (*taken > 0 && promised_[block.writer] < base_[block.writer]) {
+    promised_[block.writer] = base_[block.writer];
+  }
+  if (arrival == InlineBlock::Arrival::complete) return true;
+  blocked_on_ = block.writer;
+  return false;
+}
+
+void Lane::write_inlined(const Pending& pending, const Slice& slice, const void* data) {
+  const Block& block = pending.plan->blocks[slice.index];
+  std::byte* lines = inlined_[config_.self] +
+                     (pass_ & 1) * config_.inline_lines * std::uint64_t{PENSTOCK_CACHE_LINE} +
+                     block.offset;
+  InlineBlock(pool_, lines).write(pass_ + 1, note(pending), data, block.bytes);
+}
+
+bool Lane::run_copy(Pending& pending, const Step& step) {
+  const Slice& source = step.src[0];
+  if (source.bytes == 0) return true;
+  const bool inlined = pending.plan->is_inlined();
+  if (inlined && is_block(source)) {
+    std::byte* to = pointer_of(pending, step.dst[0]);
+    if (!read_inlined(pending, source, to, &taken_[0])) return false;
+    taken_[0] = 0;
+    publish(to, source.bytes);
+    counters_.pool_bytes_read += source.bytes;
+    return true;
+  }
+  const std::byte* from = pointer_of(pending, source);
+  observe(from, source.bytes);
+  if (inlined && is_block(step.dst[0])) {
+    write_inlined(pending, step.dst[0], from);
+    counters_.pool_bytes_written += source.bytes;
+    return true;
+  }
+  const trace::Scope scope(trace::Kind::copy, "copy", source.bytes);
+  if (is_block(source)) counters_.pool_bytes_read += source.bytes;
+  void* to[PENSTOCK_MAX_DESTINATIONS];
+  std::uint32_t count = 0;
+  for (const Slice& slice : step.dst) {
+    if (is_own_mirror(pending, slice)) {
+      publish(from, source.bytes);
+      continue;
+    }
+    if (is_block(slice)) counters_.pool_bytes_written += slice.bytes;
+    to[count++] = pointer_of(pending, slice);
+  }
+  if (count == 0) return true;
+  const bool stream = pending.stream && !is_block(step.dst[0]);
+  const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
+  kernels.copy(to, count, from, source.bytes, stream);
+  for (std::uint32_t i = 0; i < count; ++i) publish(to[i], source.bytes);
+  return true;
+}
+
+bool Lane::run_reduce(Pending& pending, const Step& step) {
+  const std::uint64_t bytes = step.src[0].bytes;
+  if (bytes == 0) return true;
+  const bool inlined = pending.plan->is_inlined();
+  const void* from[PENSTOCK_MAX_SOURCES];
+  const auto n = static_cast<std::uint32_t>(step.src.size());
+  bool arrived = true;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const Slice& slice = step.src[i];
+    if (!inlined || !is_block(slice)) {
+      from[i] = pointer_of(pending, slice);
+      continue;
+    }
+    void* place = staging(i, bytes);
+    from[i] = place;
+    if (taken_[i] < inline_lines(bytes)) {
+      arrived &= read_inlined(pending, slice, place, &taken_[i]);
+      if (failed()) return false;
+    }
+  }
+  if (!arrived) return false;
+  const trace::Scope scope(trace::Kind::reduce, "reduce", bytes, n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    taken_[i] = 0;
+    if (is_block(step.src[i])) counters_.pool_bytes_read += bytes;
+    if (!inlined || !is_block(step.src[i])) observe(from[i], bytes);
+  }
+  void* to[PENSTOCK_MAX_DESTINATIONS];
+  const Slice* inlined_to = nullptr;
+  std::uint32_t count = 0;
+  for (const Slice& slice : step.dst) {
+    if (is_own_mirror(pending, slice)) continue;
+    if (is_block(slice)) counters_.pool_bytes_written += bytes;
+    if (inlined && is_block(slice)) {
+      inlined_to = &slice;
+      continue;
+    }
+    to[count++] = pointer_of(pending, slice);
+  }
+  if (count == 0) to[count++] = staging(n, bytes);
+  const Call& call = pending.call;
+  {
+    const FloatEnvironment environment;
+    const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
+    ReduceArguments arguments{};
+    arguments.type = call.type;
+    arguments.redop = call.redop;
+    arguments.n_src = n;
+    arguments.n_dst = count;
+    arguments.src = from;
+    arguments.dst = to;
+    arguments.count = bytes / penstock_type_size(call.type);
+    arguments.scale = call.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
+    kernels.reduce(arguments);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) publish(to[i], bytes);
+  if (inlined_to != nullptr) write_inlined(pending, *inlined_to, to[0]);
+  return true;
+}
+
+// Whoever exposed a buffer stays until all that read it are done with the pass, because the caller
+// may change it as soon as the call is over.
+bool Lane::is_drained(Pending& pending) {
+  if (pending.exposes == 0) return true;
+  if (pending.done_bytes + pending.pass_bytes < pending.prepared->total_bytes) return true;
+  for (std::uint32_t q = 0; q < fences_.size(); ++q) {
+    if (!pending.prepared->readers[q]) continue;
+    if (!pass_fence(pending, q, base_[q] + pending.plan->signals[q], false)) return false;
+  }
+  return true;
+}
+
+}  // namespace penstock

@@ -1,0 +1,45 @@
+// A call on its way through a lane. Private to the lane.
+#ifndef PENSTOCK_COMM_LANE_PENDING_H_
+#define PENSTOCK_COMM_LANE_PENDING_H_
+
+#include "penstock/comm/lane.h"
+
+namespace penstock {
+
+// What depends on a call's numbers and on how its buffers lie to each other, not on where they are.
+struct Lane::Prepared {
+  Call call;  // buffers null
+  bool in_place = false;
+  PlanKey key;  // part_bytes of the first pass
+  std::uint64_t total_bytes = 0;
+  std::uint64_t pass_bytes = 0;
+  std::uint64_t note = 0;
+  std::shared_ptr<const Plan> first;  // of the first pass
+  std::uint64_t last_bytes = 0;       // of the last pass
+  std::shared_ptr<const Plan> last;
+  // By participant: reads blocks that this rank writes.
+  std::vector<bool> readers;
+};
+
+struct Lane::Pending : Request {
+  Call call;
+  std::shared_ptr<const Prepared> prepared;
+  std::uint64_t done_bytes = 0;     // of one part, by passes run or submitted so far
+  const Plan* plan = nullptr;       // of the pass being run; null before its first step
+  std::uint64_t pass_bytes = 0;     // of one part in that pass
+  penstock_address offer_send = 0;  // 0: not to be exposed
+  penstock_address offer_recv = 0;
+  std::uint64_t exposes = 0;  // kNoteOffers bits of this pass
+  std::size_t next_step = 0;
+  std::uint64_t in_flight = 0;
+  bool stream = false;
+  bool submitted = false;
+  bool finished = false;
+  Status result;
+
+  bool done() const override { return finished; }
+  Status status() const override { return result; }
+};
+
+}  // namespace penstock
+#endif

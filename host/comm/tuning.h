@@ -1,0 +1,42 @@
+// From which sizes on a comm does what: the numbers that `penstock tune` measures. All ranks of a
+// comm use the same, because plans depend on them: those of the rank that makes the comm.
+#ifndef PENSTOCK_COMM_TUNING_H_
+#define PENSTOCK_COMM_TUNING_H_
+
+#include <cstdint>
+
+#include "penstock/base/status.h"
+
+namespace penstock {
+
+// The bytes are of one part of a call (see plan.h). They never change what a result is, only how
+// it comes about.
+struct Tuning {
+  // Up to here payload travels with its flag in the cache line (inline_block.h).
+  std::uint32_t inline_bytes = 1024;
+  // all_reduce: everybody reads all inputs while n parts are at most this.
+  std::uint32_t one_shot_bytes = 64 * 1024;
+  // reduce with three or more ranks: everybody folds a shard from here on.
+  std::uint32_t sharded_bytes = 64 * 1024;
+  // A part (or shard) of at least this moves in `chunks` chunks, each published on its own.
+  std::uint32_t chunk_bytes = 64 * 1024;
+  std::uint32_t chunks = 4;
+  bool operator==(const Tuning&) const = default;
+};
+
+// What each rank decides for itself.
+struct LocalTuning {
+  // Buffers that lie in the pool are used where they are from here on; below, a copy costs less
+  // than telling everybody where they are.
+  std::uint64_t expose_bytes = 8 * 1024;
+  // Calls that write at least this stream their results past the cache.
+  std::uint64_t stream_bytes = std::uint64_t{64} << 20;
+  bool operator==(const LocalTuning&) const = default;
+};
+
+// invalid_argument names the field: chunks 1..64, inline_bytes up to 64 KiB, chunk_bytes at least
+// 64.
+Status check_tuning(const Tuning& tuning);
+
+}  // namespace penstock
+#endif
