@@ -9,16 +9,16 @@ static const char* const kTypeNames[] = {"int8", "uint8", "int32", "uint32", "in
 static const uint8_t kTypeSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 static const char* const kRedopNames[] = {"sum", "prod", "min", "max", "avg", "premul_sum"};
 static const char* const kOpcodeNames[] = {"NOP",  "COPY",   "REDUCE", "SIGNAL",
-                                           "WAIT", "SELECT", "UPDATE"};
+                                           "WAIT", "SELECT", "UPDATE", "OUTER_STEP"};
 static const char* const kStatusNames[] = {
     "ok",        "invalid_argument", "unsupported",       "out_of_range",      "no_space",
     "not_found", "already_exists",   "permission_denied", "deadline_exceeded", "cancelled",
     "peer_dead", "revoked",          "mismatch",          "corrupt",           "io_error",
     "busy",      "internal"};
-static const char* const kFieldNames[] = {"none",       "opcode",  "version", "type",     "redop",
-                                          "out_type",   "n_src",   "n_dst",   "reserved", "flags",
-                                          "timeout_ms", "count",   "scale",   "dst",      "src",
-                                          "table",      "program", "task",    "update"};
+static const char* const kFieldNames[] = {"none",       "opcode",  "version", "type",   "redop",
+                                          "out_type",   "n_src",   "n_dst",   "block",  "flags",
+                                          "timeout_ms", "count",   "scale",   "dst",    "src",
+                                          "table",      "program", "task",    "update", "weights"};
 
 _Static_assert(COUNT_OF(kTypeNames) == PENSTOCK_TYPE_COUNT, "a name per type");
 _Static_assert(COUNT_OF(kTypeSizes) == PENSTOCK_TYPE_COUNT, "a size per type");
@@ -55,7 +55,7 @@ const char* penstock_field_name(uint32_t field) {
 struct usage {
   uint8_t min_src, max_src; /* n_src */
   uint8_t min_dst, max_dst; /* n_dst */
-  uint8_t typed;            /* type, redop, out_type and scale mean something */
+  uint8_t typed;            /* type, redop, out_type, block and scale mean something */
   uint8_t timed;            /* timeout_ms means something */
   uint8_t pool_fence;       /* the fence must be a pool offset: 1 in dst[0], 2 in src[0] */
   uint32_t flags;           /* that may be set */
@@ -84,10 +84,21 @@ static const struct usage kUsage[PENSTOCK_OP_COUNT] = {
                             1,
                             0,
                             0,
-                            PENSTOCK_FLAG_SRC_LIST | PENSTOCK_FLAG_STREAM,
+                            PENSTOCK_FLAG_SRC_LIST | PENSTOCK_FLAG_STREAM | PENSTOCK_FLAG_WEIGHTS,
                             PENSTOCK_MAX_COUNT,
                             1,
                             {1, 1, 1}},
+    [PENSTOCK_OP_OUTER_STEP] = {1,
+                                PENSTOCK_MAX_SOURCES,
+                                2,
+                                2,
+                                1,
+                                0,
+                                0,
+                                PENSTOCK_FLAG_SRC_LIST,
+                                PENSTOCK_MAX_COUNT,
+                                1,
+                                {1, 1, 1}},
     [PENSTOCK_OP_SIGNAL] = {1, 1, 1, 1, 0, 0, 1, 0, 0, FENCE, {0, 0, 0}},
     [PENSTOCK_OP_WAIT] = {2, 2, 0, 0, 0, 1, 2, 0, 0, 1, {FENCE, 0, 0}},
     [PENSTOCK_OP_SELECT] = {3,
@@ -105,7 +116,15 @@ static const struct usage kUsage[PENSTOCK_OP_COUNT] = {
         {2, 2, 0, 0, 0, 0, 0, 0, PENSTOCK_MAX_UPDATES, 1, {PENSTOCK_CACHE_LINE, 8, 8}},
 };
 
-static int is_float(uint32_t type) { return type >= PENSTOCK_F16; }
+uint32_t penstock_fold_type(uint32_t type, uint32_t block) {
+  if (type == PENSTOCK_INT8) return block != 0 ? PENSTOCK_F32 : type;
+  return type < PENSTOCK_F16 || type == PENSTOCK_F64 ? type : PENSTOCK_F32;
+}
+
+uint64_t penstock_operand_bytes(uint32_t type, uint32_t block, uint64_t count) {
+  if (type != PENSTOCK_INT8 || block == 0) return count * penstock_type_size(type);
+  return (count + block - 1) / block * (PENSTOCK_BLOCK_SCALE_BYTES + block);
+}
 
 static uint32_t refuse(uint32_t status, uint32_t wrong, uint64_t value, uint32_t* field,
                        uint64_t* detail) {
@@ -122,7 +141,15 @@ static uint32_t check_types(const struct penstock_descriptor* d, const struct us
     if (d->type >= PENSTOCK_TYPE_COUNT) return INVALID(PENSTOCK_FIELD_TYPE, d->type);
     if (d->redop >= PENSTOCK_REDOP_COUNT) return INVALID(PENSTOCK_FIELD_REDOP, d->redop);
     if (d->out_type >= PENSTOCK_TYPE_COUNT) return INVALID(PENSTOCK_FIELD_OUT_TYPE, d->out_type);
-    if (d->out_type != d->type) return UNSUPPORTED(PENSTOCK_FIELD_OUT_TYPE, d->out_type);
+    const int in_f32 = penstock_fold_type(d->type, d->block) == PENSTOCK_F32;
+    if (d->opcode == PENSTOCK_OP_OUTER_STEP) {
+      if (!in_f32) return UNSUPPORTED(PENSTOCK_FIELD_TYPE, d->type);
+      if (d->redop != PENSTOCK_AVG) return UNSUPPORTED(PENSTOCK_FIELD_REDOP, d->redop);
+      if (d->out_type != PENSTOCK_F32) return UNSUPPORTED(PENSTOCK_FIELD_OUT_TYPE, d->out_type);
+    } else if (d->out_type != d->type &&
+               !(in_f32 && penstock_fold_type(d->out_type, d->block) == PENSTOCK_F32)) {
+      return UNSUPPORTED(PENSTOCK_FIELD_OUT_TYPE, d->out_type);
+    }
     return PENSTOCK_OK;
   }
   if (d->type != 0) return INVALID(PENSTOCK_FIELD_TYPE, d->type);
@@ -131,13 +158,17 @@ static uint32_t check_types(const struct penstock_descriptor* d, const struct us
   return PENSTOCK_OK;
 }
 
-static uint32_t check_scale(const struct penstock_descriptor* d, const struct usage* use,
+static uint32_t check_flags(const struct penstock_descriptor* d, const struct usage* use,
                             uint32_t* field, uint64_t* detail) {
-  const int used = use->typed && d->redop == PENSTOCK_PREMUL_SUM;
-  /* An f32 pattern fills the low half only; f64 and integers use all 64 bits. */
-  const int narrow = is_float(d->type) && d->type != PENSTOCK_F64;
-  if (!used ? d->scale != 0 : narrow && (d->scale >> 32) != 0)
-    return INVALID(PENSTOCK_FIELD_SCALE, d->scale);
+  const uint32_t list = d->n_src > PENSTOCK_INLINE_SOURCES ? PENSTOCK_FLAG_SRC_LIST : 0;
+  if ((d->flags & ~use->flags) != 0 || (d->flags & PENSTOCK_FLAG_SRC_LIST) != list)
+    return INVALID(PENSTOCK_FIELD_FLAGS, d->flags);
+  if ((d->flags & PENSTOCK_FLAG_WEIGHTS) != 0) {
+    if (d->redop != PENSTOCK_PREMUL_SUM && d->redop != PENSTOCK_AVG)
+      return INVALID(PENSTOCK_FIELD_FLAGS, d->flags);
+    if (penstock_fold_type(d->type, d->block) < PENSTOCK_F16)
+      return UNSUPPORTED(PENSTOCK_FIELD_FLAGS, d->flags);
+  }
   return PENSTOCK_OK;
 }
 
@@ -148,6 +179,19 @@ static int address_is_sound(penstock_address address, uint32_t alignment, int po
       (pool_only || !penstock_address_is_host(address)))
     return 0;
   return penstock_address_offset(address) % alignment == 0;
+}
+
+static uint32_t check_scale(const struct penstock_descriptor* d, const struct usage* use,
+                            uint32_t* field, uint64_t* detail) {
+  if (d->opcode == PENSTOCK_OP_OUTER_STEP) return PENSTOCK_OK;
+  if ((d->flags & PENSTOCK_FLAG_WEIGHTS) != 0)
+    return address_is_sound(d->scale, 8, 0) ? PENSTOCK_OK : INVALID(PENSTOCK_FIELD_SCALE, d->scale);
+  const int used = use->typed && d->redop == PENSTOCK_PREMUL_SUM;
+  /* An f32 pattern fills the low half only; f64 and integers use all 64 bits. */
+  const int narrow = penstock_fold_type(d->type, d->block) == PENSTOCK_F32;
+  if (!used ? d->scale != 0 : narrow && (d->scale >> 32) != 0)
+    return INVALID(PENSTOCK_FIELD_SCALE, d->scale);
+  return PENSTOCK_OK;
 }
 
 static uint32_t check_destinations(const struct penstock_descriptor* d, const struct usage* use,
@@ -198,11 +242,13 @@ uint32_t penstock_descriptor_check(const struct penstock_descriptor* d, uint32_t
     return INVALID(PENSTOCK_FIELD_N_SRC, d->n_src);
   if (d->n_dst < use->min_dst || d->n_dst > use->max_dst)
     return INVALID(PENSTOCK_FIELD_N_DST, d->n_dst);
-  if (d->reserved != 0) return INVALID(PENSTOCK_FIELD_RESERVED, d->reserved);
-  /* SRC_LIST exactly where the sources do not fit: one request has one encoding. */
-  const uint32_t list = d->n_src > PENSTOCK_INLINE_SOURCES ? PENSTOCK_FLAG_SRC_LIST : 0;
-  if ((d->flags & ~use->flags) != 0 || (d->flags & PENSTOCK_FLAG_SRC_LIST) != list)
-    return INVALID(PENSTOCK_FIELD_FLAGS, d->flags);
+  /* A block exactly where something is block-scaled, and SRC_LIST exactly where the sources do not
+   * fit: one request has one encoding. */
+  const int blocks = use->typed && (d->type == PENSTOCK_INT8 || d->out_type == PENSTOCK_INT8);
+  if (d->block != 0 && (!blocks || (d->block != 32 && d->block != 64)))
+    return INVALID(PENSTOCK_FIELD_BLOCK, d->block);
+  status = check_flags(d, use, field, detail);
+  if (status != PENSTOCK_OK) return status;
   if (d->timeout_ms != 0 && !use->timed) return INVALID(PENSTOCK_FIELD_TIMEOUT, d->timeout_ms);
   if (d->count > use->max_count) return INVALID(PENSTOCK_FIELD_COUNT, d->count);
   status = check_scale(d, use, field, detail);

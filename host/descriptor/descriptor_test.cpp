@@ -17,7 +17,7 @@ TEST(Descriptor, LayoutIsTheDocumentedOne) {
   EXPECT_EQ(offsetof(penstock_descriptor, out_type), 4u);
   EXPECT_EQ(offsetof(penstock_descriptor, n_src), 5u);
   EXPECT_EQ(offsetof(penstock_descriptor, n_dst), 6u);
-  EXPECT_EQ(offsetof(penstock_descriptor, reserved), 7u);
+  EXPECT_EQ(offsetof(penstock_descriptor, block), 7u);
   EXPECT_EQ(offsetof(penstock_descriptor, flags), 8u);
   EXPECT_EQ(offsetof(penstock_descriptor, timeout_ms), 12u);
   EXPECT_EQ(offsetof(penstock_descriptor, cookie), 16u);
@@ -119,6 +119,30 @@ penstock_descriptor make_update() {
   return d;
 }
 
+penstock_descriptor make_weighted() {
+  penstock_descriptor d = make_reduce(PENSTOCK_BF16, PENSTOCK_AVG, 3);
+  d.flags = PENSTOCK_FLAG_WEIGHTS;
+  d.scale = penstock_address_make(PENSTOCK_SPACE_HOST, 4096);
+  return d;
+}
+penstock_descriptor make_blocks() {
+  penstock_descriptor d = make_reduce(PENSTOCK_INT8, PENSTOCK_PREMUL_SUM, 9);
+  d.out_type = PENSTOCK_F32;
+  d.block = 64;
+  d.scale = 0x3f800000;
+  return d;
+}
+penstock_descriptor make_outer_step() {
+  penstock_descriptor d = make_reduce(PENSTOCK_F16, PENSTOCK_AVG, 4);
+  d.opcode = PENSTOCK_OP_OUTER_STEP;
+  d.out_type = PENSTOCK_F32;
+  d.n_dst = 2;
+  d.scale = ~0ull;
+  d.dst[0] = 1000;
+  d.dst[1] = 2000;
+  return d;
+}
+
 struct Verdict {
   std::uint32_t status;
   std::uint32_t field;
@@ -146,6 +170,42 @@ TEST(Descriptor, AcceptsWellFormedRecords) {
   for (std::uint8_t type = 0; type < 12; ++type)
     for (std::uint8_t redop = 0; redop < 6; ++redop)
       for (std::uint8_t n : {1, 8, 9, 64}) EXPECT_EQ(check(make_reduce(type, redop, n)), kOk);
+}
+
+TEST(Descriptor, AcceptsFusedOperations) {
+  EXPECT_EQ(check(make_weighted()), kOk);
+  EXPECT_EQ(check(make_blocks()), kOk);
+  EXPECT_EQ(check(make_outer_step()), kOk);
+  // Each of these becomes each other; a block stands where an int8 does.
+  const std::uint8_t folded[] = {PENSTOCK_F16,    PENSTOCK_F32,    PENSTOCK_BF16,
+                                 PENSTOCK_F8E4M3, PENSTOCK_F8E5M2, PENSTOCK_INT8};
+  for (const std::uint8_t type : folded)
+    for (const std::uint8_t out : folded)
+      for (const std::uint8_t block : {32, 64}) {
+        penstock_descriptor d = make_reduce(type, PENSTOCK_SUM, 1);
+        d.out_type = out;
+        d.block = type == PENSTOCK_INT8 || out == PENSTOCK_INT8 ? block : 0;
+        EXPECT_EQ(check(d), kOk) << int{type} << " to " << int{out};
+      }
+  penstock_descriptor d = make_reduce(PENSTOCK_F64, PENSTOCK_PREMUL_SUM, 64);
+  d.flags |= PENSTOCK_FLAG_WEIGHTS | PENSTOCK_FLAG_STREAM;
+  d.scale = 8;
+  EXPECT_EQ(check(d), kOk);
+}
+
+TEST(Descriptor, OperandBytes) {
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_F32, 0, 5), 20u);
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_INT8, 0, 5), 5u);
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_INT8, 32, 0), 0u);
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_INT8, 32, 1), 36u);
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_INT8, 32, 32), 36u);
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_INT8, 64, 65), 136u);
+  EXPECT_EQ(penstock_operand_bytes(PENSTOCK_BF16, 64, 3), 6u);
+  EXPECT_EQ(penstock_operand_bytes(12, 0, 3), 0u);
+  EXPECT_EQ(penstock_fold_type(PENSTOCK_INT8, 0), std::uint32_t{PENSTOCK_INT8});
+  EXPECT_EQ(penstock_fold_type(PENSTOCK_INT8, 32), std::uint32_t{PENSTOCK_F32});
+  EXPECT_EQ(penstock_fold_type(PENSTOCK_F64, 0), std::uint32_t{PENSTOCK_F64});
+  EXPECT_EQ(penstock_fold_type(PENSTOCK_F8E5M2, 0), std::uint32_t{PENSTOCK_F32});
 }
 
 TEST(Descriptor, WhatMovesElementsMayStream) {
@@ -189,8 +249,9 @@ std::vector<Case> cases() {
   const D sum2 = make_reduce(PENSTOCK_F32, PENSTOCK_SUM, 2);
   const D sum9 = make_reduce(PENSTOCK_INT32, PENSTOCK_SUM, 9);
   const D premul = make_reduce(PENSTOCK_F16, PENSTOCK_PREMUL_SUM, 2);
+  const D weighted = make_weighted(), blocks = make_blocks(), step = make_outer_step();
   std::vector<Case> out = {
-      {"opcode", nop, [](D& d) { d.opcode = 7; }, {kInvalid, 1, 7}},
+      {"opcode", nop, [](D& d) { d.opcode = 8; }, {kInvalid, 1, 8}},
       {"opcode255", nop, [](D& d) { d.opcode = 255; }, {kInvalid, 1, 255}},
       {"version0", nop, [](D& d) { d.version = 0; }, {kUnsupported, 2, 0}},
       {"version2", copy, [](D& d) { d.version = 2; }, {kUnsupported, 2, 2}},
@@ -199,7 +260,12 @@ std::vector<Case> cases() {
       {"redop", sum2, [](D& d) { d.redop = 6; }, {kInvalid, 4, 6}},
       {"redop of wait", wait, [](D& d) { d.redop = 1; }, {kInvalid, 4, 1}},
       {"out_type", sum2, [](D& d) { d.out_type = 12; }, {kInvalid, 5, 12}},
-      {"conversion", sum2, [](D& d) { d.out_type = PENSTOCK_BF16; }, {kUnsupported, 5, 9}},
+      {"to f64", sum2, [](D& d) { d.out_type = PENSTOCK_F64; }, {kUnsupported, 5, 8}},
+      {"to int32", sum2, [](D& d) { d.out_type = PENSTOCK_INT32; }, {kUnsupported, 5, 2}},
+      {"to int8, no block", sum2, [](D& d) { d.out_type = PENSTOCK_INT8; }, {kUnsupported, 5, 0}},
+      {"int32 to f32", sum9, [](D& d) { d.out_type = PENSTOCK_F32; }, {kUnsupported, 5, 7}},
+      {"int8, no block, to f32", blocks, [](D& d) { d.block = 0; }, {kUnsupported, 5, 7}},
+      {"block to uint8", blocks, [](D& d) { d.out_type = PENSTOCK_UINT8; }, {kUnsupported, 5, 1}},
       {"out_type of select", select, [](D& d) { d.out_type = 2; }, {kInvalid, 5, 2}},
       {"n_src 0", sum2, [](D& d) { d.n_src = 0; }, {kInvalid, 6, 0}},
       {"n_src 65", sum9, [](D& d) { d.n_src = 65; }, {kInvalid, 6, 65}},
@@ -212,9 +278,26 @@ std::vector<Case> cases() {
       {"n_dst 4", sum2, [](D& d) { d.n_dst = 4; }, {kInvalid, 7, 4}},
       {"n_dst of signal", signal, [](D& d) { d.n_dst = 2; }, {kInvalid, 7, 2}},
       {"n_dst of update", update, [](D& d) { d.n_dst = 1; }, {kInvalid, 7, 1}},
-      {"reserved", nop, [](D& d) { d.reserved = 1; }, {kInvalid, 8, 1}},
+      {"block of nop", nop, [](D& d) { d.block = 1; }, {kInvalid, 8, 1}},
+      {"block of copy", copy, [](D& d) { d.block = 64; }, {kInvalid, 8, 64}},
+      {"block of f32", sum2, [](D& d) { d.block = 32; }, {kInvalid, 8, 32}},
+      {"block 16", blocks, [](D& d) { d.block = 16; }, {kInvalid, 8, 16}},
+      {"block 33", blocks, [](D& d) { d.block = 33; }, {kInvalid, 8, 33}},
+      {"block 128", blocks, [](D& d) { d.block = 128; }, {kInvalid, 8, 128}},
       {"flags", nop, [](D& d) { d.flags = 1u << 31; }, {kInvalid, 9, 1u << 31}},
       {"commit of copy", copy, [](D& d) { d.flags = 2; }, {kInvalid, 9, 2}},
+      {"weights of sum", sum2, [](D& d) { d.flags = 8; }, {kInvalid, 9, 8}},
+      {"weights of copy", copy, [](D& d) { d.flags = 8; }, {kInvalid, 9, 8}},
+      {"weights of max", weighted, [](D& d) { d.redop = PENSTOCK_MAX; }, {kInvalid, 9, 8}},
+      {"weights of int64",
+       weighted,
+       [](D& d) { d.type = d.out_type = PENSTOCK_INT64; },
+       {kUnsupported, 9, 8}},
+      {"weights of int8 without blocks",
+       weighted,
+       [](D& d) { d.type = d.out_type = PENSTOCK_INT8; },
+       {kUnsupported, 9, 8}},
+      {"flag 4", sum2, [](D& d) { d.flags = 16; }, {kInvalid, 9, 16}},
       {"stream of select", select, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
       {"stream of signal", signal, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
       {"stream and no list", sum9, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
@@ -231,6 +314,27 @@ std::vector<Case> cases() {
       {"scale of sum", sum2, [](D& d) { d.scale = 1; }, {kInvalid, 12, 1}},
       {"scale of copy", copy, [](D& d) { d.scale = 5; }, {kInvalid, 12, 5}},
       {"wide scale", premul, [](D& d) { d.scale = 1ull << 32; }, {kInvalid, 12, 1ull << 32}},
+      {"weights' alignment", weighted, [](D& d) { d.scale = 4; }, {kInvalid, 12, 4}},
+      {"weights' space",
+       weighted,
+       [](D& d) { d.scale = 0x10ull << 56; },
+       {kInvalid, 12, 0x10ull << 56}},
+      {"wide scale of blocks",
+       blocks,
+       [](D& d) { d.scale = 1ull << 40; },
+       {kInvalid, 12, 1ull << 40}},
+      {"step of f64", step, [](D& d) { d.type = PENSTOCK_F64; }, {kUnsupported, 3, 8}},
+      {"step of int8", step, [](D& d) { d.type = PENSTOCK_INT8; }, {kUnsupported, 3, 0}},
+      {"sum of step", step, [](D& d) { d.redop = PENSTOCK_SUM; }, {kUnsupported, 4, 0}},
+      {"step to bf16", step, [](D& d) { d.out_type = PENSTOCK_BF16; }, {kUnsupported, 5, 9}},
+      {"step without deltas", step, [](D& d) { d.n_src = 0; }, {kInvalid, 6, 0}},
+      {"step of one", step, [](D& d) { d.n_dst = 1; }, {kInvalid, 7, 1}},
+      {"step of three", step, [](D& d) { d.n_dst = 3; }, {kInvalid, 7, 3}},
+      {"block of step", step, [](D& d) { d.block = 32; }, {kInvalid, 8, 32}},
+      {"stream of step", step, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
+      {"weights of step", step, [](D& d) { d.flags = 8; }, {kInvalid, 9, 8}},
+      {"timeout of step", step, [](D& d) { d.timeout_ms = 2; }, {kInvalid, 10, 2}},
+      {"momentum twice", step, [](D& d) { d.dst[1] = d.dst[0]; }, {kInvalid, 13, 1000}},
       {"unused dst", copy, [](D& d) { d.dst[2] = 9; }, {kInvalid, 13, 9}},
       {"same dst", copy, [](D& d) { d.dst[1] = d.dst[0]; }, {kInvalid, 13, 8193}},
       {"space", copy, [](D& d) { d.dst[1] = 16ull << 56; }, {kInvalid, 13, 16ull << 56}},
@@ -295,7 +399,7 @@ TEST(Descriptor, TheFirstWrongFieldWins) {
   EXPECT_EQ(check(d).field, PENSTOCK_FIELD_N_DST);
   d.n_dst = 1;
   EXPECT_EQ(check(d).field, PENSTOCK_FIELD_RESERVED);
-  d.reserved = 0;
+  d.block = 0;
   EXPECT_EQ(check(d).field, PENSTOCK_FIELD_FLAGS);
   d.flags = 0;
   EXPECT_EQ(check(d).field, PENSTOCK_FIELD_TIMEOUT);

@@ -32,7 +32,8 @@ enum penstock_type {
 /* Reduction operations. AVG is SUM, then times f32(1/n) in the fold type (f64(1/n) for f64;
  * integers divide, truncating toward zero). PREMUL_SUM multiplies every source by `scale` before
  * the fold; the product is rounded in the fold type before it is added. With one source SUM, PROD,
- * MIN, MAX and AVG copy the bits; PREMUL_SUM still multiplies. */
+ * MIN, MAX and AVG copy the bits; PREMUL_SUM still multiplies. Weights, and conversion on the way
+ * out: descriptor.h. */
 enum penstock_redop {
   PENSTOCK_SUM = 0,
   PENSTOCK_PROD = 1,

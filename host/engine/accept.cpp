@@ -1,5 +1,7 @@
 #include "penstock/engine/accept.h"
 
+#include <algorithm>
+
 namespace penstock {
 namespace {
 
@@ -10,19 +12,33 @@ struct Verdict {
 
 // The first field that asks more than the engine can do, in the order of enum penstock_field.
 Verdict beyond(const Capabilities& c, const penstock_descriptor& d) {
-  const bool moves_elements = d.opcode == PENSTOCK_OP_COPY || d.opcode == PENSTOCK_OP_REDUCE;
+  const bool folds = d.opcode == PENSTOCK_OP_REDUCE || d.opcode == PENSTOCK_OP_OUTER_STEP;
+  const bool moves_elements = folds || d.opcode == PENSTOCK_OP_COPY;
   if ((c.opcodes >> d.opcode & 1) == 0) return {PENSTOCK_FIELD_OPCODE, d.opcode};
-  if (d.opcode == PENSTOCK_OP_REDUCE) {
-    if (c.redops[d.type] == 0) return {PENSTOCK_FIELD_TYPE, d.type};
-    if ((c.redops[d.type] >> d.redop & 1) == 0) return {PENSTOCK_FIELD_REDOP, d.redop};
+  if (folds) {
+    const bool of_blocks = d.type == PENSTOCK_INT8 && d.block != 0;
+    const std::uint32_t redops = c.redops[of_blocks ? std::uint32_t{PENSTOCK_F32} : d.type];
+    // OUTER_STEP widens whatever the opcode's bit stands for; blocks have to be known besides.
+    const bool converts = d.opcode == PENSTOCK_OP_REDUCE ? d.out_type != d.type : false;
+    if (redops == 0) return {PENSTOCK_FIELD_TYPE, d.type};
+    if ((redops >> d.redop & 1) == 0) return {PENSTOCK_FIELD_REDOP, d.redop};
+    if ((converts || of_blocks) && (c.out_types[d.type] >> d.out_type & 1) == 0)
+      return {PENSTOCK_FIELD_OUT_TYPE, d.out_type};
     if (d.n_src > c.max_sources) return {PENSTOCK_FIELD_N_SRC, d.n_src};
   }
   if (moves_elements) {
-    const std::uint64_t size = d.opcode == PENSTOCK_OP_REDUCE ? penstock_type_size(d.type) : 1;
+    const std::uint64_t bytes = folds
+                                    ? std::max(penstock_operand_bytes(d.type, d.block, d.count),
+                                               penstock_operand_bytes(d.out_type, d.block, d.count))
+                                    : d.count;
     if (d.n_dst > c.max_destinations) return {PENSTOCK_FIELD_N_DST, d.n_dst};
-    if (d.count > c.max_bytes / size) return {PENSTOCK_FIELD_COUNT, d.count};
+    if ((d.flags & PENSTOCK_FLAG_WEIGHTS) != 0 && !c.weights)
+      return {PENSTOCK_FIELD_FLAGS, d.flags};
+    if (bytes > c.max_bytes) return {PENSTOCK_FIELD_COUNT, d.count};
   }
   if (c.host_memory) return {PENSTOCK_FIELD_NONE, 0};
+  if ((d.flags & PENSTOCK_FLAG_WEIGHTS) != 0 && penstock_address_is_host(d.scale))
+    return {PENSTOCK_FIELD_SCALE, d.scale};
   for (std::uint32_t i = 0; i < d.n_dst; ++i)
     if (penstock_address_is_host(d.dst[i])) return {PENSTOCK_FIELD_DST, d.dst[i]};
   // The other entries of SIGNAL and WAIT are values.
@@ -33,39 +49,49 @@ Verdict beyond(const Capabilities& c, const penstock_descriptor& d) {
   return {PENSTOCK_FIELD_NONE, 0};
 }
 
+const char* in_blocks(const penstock_descriptor& d, std::uint32_t type) {
+  return type == PENSTOCK_INT8 && d.block != 0 ? " in blocks" : "";
+}
+
 // What the field of this opcode may hold.
 std::string expectation(const penstock_descriptor& d, std::uint32_t field) {
   const char* opcode = penstock_opcode_name(d.opcode);
-  const bool reduce = d.opcode == PENSTOCK_OP_REDUCE;
+  const bool folds = d.opcode == PENSTOCK_OP_REDUCE || d.opcode == PENSTOCK_OP_OUTER_STEP;
   switch (field) {
     case PENSTOCK_FIELD_OPCODE:
       return fmt::format("an opcode is 0 to {}", PENSTOCK_OP_COUNT - 1);
     case PENSTOCK_FIELD_VERSION:
       return fmt::format("this build knows version {}", PENSTOCK_DESCRIPTOR_VERSION);
     case PENSTOCK_FIELD_TYPE:
-      if (reduce) return fmt::format("a type is 0 to {}", PENSTOCK_TYPE_COUNT - 1);
+      if (folds) return fmt::format("a type is 0 to {}", PENSTOCK_TYPE_COUNT - 1);
       break;
     case PENSTOCK_FIELD_REDOP:
-      if (reduce) return fmt::format("a reduction is 0 to {}", PENSTOCK_REDOP_COUNT - 1);
+      if (folds) return fmt::format("a reduction is 0 to {}", PENSTOCK_REDOP_COUNT - 1);
       break;
     case PENSTOCK_FIELD_OUT_TYPE:
-      if (reduce) return fmt::format("it has to equal the type, {}", penstock_type_name(d.type));
+      if (folds) return fmt::format("a type is 0 to {}", PENSTOCK_TYPE_COUNT - 1);
       break;
     case PENSTOCK_FIELD_N_SRC:
-      return fmt::format("COPY and SIGNAL have 1, WAIT and UPDATE 2, SELECT 3, REDUCE 1 to {}",
-                         PENSTOCK_MAX_SOURCES);
+      return fmt::format(
+          "COPY and SIGNAL have 1, WAIT and UPDATE 2, SELECT 3, REDUCE and OUTER_STEP 1 to {}",
+          PENSTOCK_MAX_SOURCES);
     case PENSTOCK_FIELD_N_DST:
-      return fmt::format("SIGNAL and SELECT have 1, COPY and REDUCE 1 to {}, others none",
-                         PENSTOCK_MAX_DESTINATIONS);
+      return fmt::format(
+          "SIGNAL and SELECT have 1, OUTER_STEP 2, COPY and REDUCE 1 to {}, others none",
+          PENSTOCK_MAX_DESTINATIONS);
+    case PENSTOCK_FIELD_BLOCK:
+      if (folds) return "block-scaled int8 has 32 or 64, everything else 0";
+      break;
     case PENSTOCK_FIELD_FLAGS:
-      return "SELECT may have COMMIT, COPY and REDUCE STREAM, and REDUCE has SRC_LIST exactly with "
-             "more than 8 sources";
+      return "SELECT may have COMMIT, COPY and REDUCE STREAM, REDUCE WEIGHTS with avg or "
+             "premul_sum, and REDUCE and OUTER_STEP have SRC_LIST exactly with more than 8 sources";
     case PENSTOCK_FIELD_TIMEOUT:
       return "only WAIT has one";
     case PENSTOCK_FIELD_COUNT:
       return "at most 2^48 elements, 2^20 tasks or 2^24 updates, and 0 for NOP, SIGNAL and WAIT";
     case PENSTOCK_FIELD_SCALE:
-      return "premul_sum alone has one, of 32 bits for the floats up to f32";
+      return "premul_sum alone has one, of 32 bits for the floats up to f32; with WEIGHTS it is an "
+             "address on 8 bytes, in the pool's devices or in host memory";
     case PENSTOCK_FIELD_DST:
     case PENSTOCK_FIELD_SRC:
       return "an address lies in the pool's devices or in host memory, a fence in the pool on a "
@@ -110,6 +136,10 @@ Status describe_refusal(const penstock_descriptor& d, std::uint32_t status, std:
       return error(code, "{}: task {}", opcode, detail);
     case PENSTOCK_FIELD_UPDATE:
       return error(code, "{}: update {}", opcode, detail);
+    case PENSTOCK_FIELD_WEIGHTS:
+      if (status != PENSTOCK_INVALID_ARGUMENT) break;
+      return error(code, "{}: every weight at {:#x} is zero; at least one source has to take part",
+                   opcode, detail);
     default:
       break;
   }
@@ -119,6 +149,12 @@ Status describe_refusal(const penstock_descriptor& d, std::uint32_t status, std:
   if (field == PENSTOCK_FIELD_TYPE || field == PENSTOCK_FIELD_REDOP)
     return error(code, "{}: {} of {}", opcode, penstock_redop_name(d.redop),
                  penstock_type_name(d.type));
+  if (field == PENSTOCK_FIELD_OUT_TYPE)
+    return error(code, "{}: {}{} to {}{}; what is folded in f32 becomes another of the same",
+                 opcode, penstock_type_name(d.type), in_blocks(d, d.type),
+                 penstock_type_name(d.out_type), in_blocks(d, d.out_type));
+  if (field == PENSTOCK_FIELD_FLAGS && (d.flags & PENSTOCK_FLAG_WEIGHTS) != 0)
+    return error(code, "{}: weights of {}", opcode, penstock_type_name(d.type));
   return error(code, "{}: {} {:#x} is more than the engine or this version can do", opcode, name,
                detail);
 }

@@ -110,6 +110,7 @@ Result<ConformanceReport> run_conformance(Engine& engine, const ConformanceOptio
   report.seed = options.seed;
   conformance::check_copy(*rig, &report.rows);
   conformance::check_reduce(*rig, &report.rows);
+  conformance::check_fused(*rig, &report.rows);
   conformance::check_select(*rig, &report.rows);
   conformance::check_malformed(*rig, &report.rows);
   conformance::check_addresses(*rig, &report.rows);

@@ -60,6 +60,21 @@ double to_f32(double value) {
 double to_f64(Quad value) { return static_cast<double>(value); }
 
 template <typename Wide, typename Round>
+double fold_weighted(std::uint32_t redop, const std::vector<double>& weights,
+                     const std::vector<double>& values, Round round) {
+  double sum = 0, total = 0;
+  bool any = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (weights[i] == 0) continue;
+    const double product = round(Wide(values[i]) * Wide(weights[i]));
+    sum = any ? round(Wide(sum) + Wide(product)) : product;
+    total = any ? round(Wide(total) + Wide(weights[i])) : weights[i];
+    any = true;
+  }
+  return redop == PENSTOCK_AVG ? round(Wide(sum) / Wide(total)) : sum;
+}
+
+template <typename Wide, typename Round>
 double fold_floats(std::uint32_t redop, double scale, std::vector<double> values, Round round) {
   const auto n = static_cast<double>(values.size());
   if (redop == PENSTOCK_PREMUL_SUM)
@@ -185,6 +200,47 @@ std::uint64_t reference_reduce(std::uint32_t type, std::uint32_t redop, std::uin
     values[i] = reference_value(type, static_cast<std::uint32_t>(sources[i]));
   const double factor = reference_value(PENSTOCK_F32, static_cast<std::uint32_t>(scale));
   return reference_code(type, fold_floats<double>(redop, factor, std::move(values), to_f32));
+}
+
+double reference_fold_f32(std::uint32_t redop, std::uint64_t scale,
+                          const std::vector<double>& weights, const std::vector<double>& values) {
+  if (!weights.empty()) return fold_weighted<double>(redop, weights, values, to_f32);
+  const double factor = reference_value(PENSTOCK_F32, static_cast<std::uint32_t>(scale));
+  return fold_floats<double>(redop, factor, values, to_f32);
+}
+
+std::uint64_t reference_weighted_f64(std::uint32_t redop, const std::vector<double>& weights,
+                                     const std::vector<double>& values) {
+  const double result = fold_weighted<Quad>(redop, weights, values, to_f64);
+  return std::isnan(result) ? 0x7ff8000000000000 : std::bit_cast<std::uint64_t>(result);
+}
+
+double reference_code_value(int code, double scale) {
+  return code == -128 ? std::nan("") : to_f32(code * scale);
+}
+
+ReferenceRecord reference_record(const std::vector<double>& values) {
+  constexpr double kLargest = 0x1.fffffep127;
+  ReferenceRecord record;
+  double largest = 0;
+  for (const double value : values)
+    if (!std::isnan(value)) largest = std::fmax(largest, std::fmin(std::fabs(value), kLargest));
+  record.scale = std::fmin(std::fmax(to_f32(largest / 127), 0x1p-126), 0x1.020406p121);
+  const double reciprocal = to_f32(1 / record.scale);
+  for (const double value : values) {
+    const double finite = std::fmax(std::fmin(value, kLargest), -kLargest);
+    record.codes.push_back(
+        std::isnan(value) ? -128 : static_cast<int>(std::nearbyint(to_f32(finite * reciprocal))));
+  }
+  return record;
+}
+
+void reference_outer_step(const std::vector<double>& deltas, double rate, double factor,
+                          double* momentum, double* parameter) {
+  const double g = reference_fold_f32(PENSTOCK_AVG, 0, {}, deltas);
+  *momentum = to_f32(to_f32(factor * *momentum) + g);
+  const double direction = to_f32(to_f32(factor * *momentum) + g);
+  *parameter = to_f32(*parameter - to_f32(rate * direction));
 }
 
 }  // namespace penstock::conformance

@@ -83,6 +83,7 @@ std::string describe(const penstock_completion& completion);
 // The parts. Each appends its rows.
 void check_copy(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_reduce(Rig& rig, std::vector<ConformanceRow>* rows);
+void check_fused(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_malformed(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_addresses(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_fences(Rig& rig, std::vector<ConformanceRow>* rows);

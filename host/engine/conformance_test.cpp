@@ -24,7 +24,11 @@ class ConformanceTest : public PoolTest {
     ASSERT_TRUE(report.ok()) << report.status().to_string();
     EXPECT_TRUE(report->passed()) << report->to_table();
     // 6 reductions of 12 types, COPY, SELECT, UPDATE, NOP, and 8 about the protocol.
-    EXPECT_EQ(report->rows.size(), 6u * 12 + 1 + 2 + 1 + 8);
+    constexpr std::size_t kPlain = 6u * 12 + 1 + 2 + 1 + 8;
+    // 5 types into the other 4, and into blocks; blocks into 6; 2 weighted folds of 6 types and of
+    // blocks, and none with weights of zero; OUTER_STEP of 5 types and of blocks.
+    constexpr std::size_t kFused = 5u * 4 + 5 + 6 + 2 * 7 + 1 + 6;
+    EXPECT_EQ(report->rows.size(), kPlain + kFused);
     for (const ConformanceRow& row : report->rows) {
       EXPECT_EQ(row.verdict, Verdict::pass) << row.operation << ' ' << row.type << row.reason;
       EXPECT_GT(row.comparisons, 0u) << row.operation;
@@ -118,6 +122,7 @@ class FaultyKernels final : public Kernels {
       }
     }
   }
+  void outer_step(const OuterStepArguments& a) const override { sound_->outer_step(a); }
   void select(const TableView& table, const penstock_program& program, const penstock_task& task,
               bool commit, penstock_result* result) const override {
     sound_->select(table, program, task, commit, result);

@@ -1,5 +1,6 @@
 #include "penstock/engine/execute.h"
 
+#include <bit>
 #include <cstring>
 
 namespace penstock {
@@ -50,25 +51,64 @@ struct Operands {
   void* dst[PENSTOCK_MAX_DESTINATIONS];
 };
 
+struct OperandBytes {
+  std::uint64_t src, dst;
+  bool in_place;  // a destination may be a source exactly
+};
+
 Outcome resolve_operands(const Access& access, const penstock_descriptor& d,
-                         const penstock_address* src, std::uint64_t bytes, Operands* out) {
+                         const penstock_address* src, const OperandBytes& bytes, Operands* out) {
   for (std::uint32_t i = 0; i < d.n_dst; ++i) {
-    out->dst[i] = access.resolve(d.dst[i], bytes, true);
+    out->dst[i] = access.resolve(d.dst[i], bytes.dst, true);
     if (out->dst[i] == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[i]};
   }
   for (std::uint32_t i = 0; i < d.n_src; ++i) {
-    out->src[i] = access.resolve(src[i], bytes, false);
+    out->src[i] = access.resolve(src[i], bytes.src, false);
     if (out->src[i] == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, src[i]};
   }
   for (std::uint32_t i = 0; i < d.n_dst; ++i) {
     for (std::uint32_t s = 0; s < d.n_src; ++s)
-      if (out->dst[i] != out->src[s] && overlaps(out->dst[i], bytes, out->src[s], bytes))
+      if (!(bytes.in_place && out->dst[i] == out->src[s]) &&
+          overlaps(out->dst[i], bytes.dst, out->src[s], bytes.src))
         return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_DST, d.dst[i]};
     for (std::uint32_t j = 0; j < i; ++j)
-      if (overlaps(out->dst[i], bytes, out->dst[j], bytes))
+      if (overlaps(out->dst[i], bytes.dst, out->dst[j], bytes.dst))
         return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_DST, d.dst[i]};
   }
-  for (std::uint32_t i = 0; i < d.n_src; ++i) access.observe(out->src[i], bytes);
+  for (std::uint32_t i = 0; i < d.n_src; ++i) access.observe(out->src[i], bytes.src);
+  return {};
+}
+
+// The sources' addresses. A list is copied before it is looked at: its memory may belong to another
+// process.
+Outcome read_sources(const Access& access, const penstock_descriptor& d,
+                     penstock_address (&copy)[PENSTOCK_MAX_SOURCES],
+                     const penstock_address** sources) {
+  *sources = d.src;
+  if ((d.flags & PENSTOCK_FLAG_SRC_LIST) == 0) return {};
+  const std::uint64_t bytes = d.n_src * sizeof(penstock_address);
+  const std::byte* data = access.source(d.src[0], bytes);
+  if (data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]};
+  std::memcpy(copy, data, bytes);
+  *sources = copy;
+  return {};
+}
+
+// Copied like a list. Sources of weight zero leave, so that kernels never see them.
+template <typename T>
+Outcome read_weights(const Access& access, const penstock_descriptor& d, Operands* operands,
+                     T (&weights)[PENSTOCK_MAX_SOURCES], std::uint32_t* n_src) {
+  const std::byte* data = access.source(d.scale, d.n_src * sizeof(T));
+  if (data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_WEIGHTS, d.scale};
+  std::memcpy(weights, data, d.n_src * sizeof(T));
+  *n_src = 0;
+  for (std::uint32_t s = 0; s < d.n_src; ++s) {
+    if (weights[s] == T{0}) continue;
+    weights[*n_src] = weights[s];
+    operands->src[*n_src] = operands->src[s];
+    ++*n_src;
+  }
+  if (*n_src == 0) return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_WEIGHTS, d.scale};
   return {};
 }
 
@@ -77,7 +117,8 @@ Outcome resolve_operands(const Access& access, const penstock_descriptor& d,
 Outcome execute_copy(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
   if (d.count == 0) return {};
   Operands operands;
-  const Outcome outcome = resolve_operands(access, d, d.src, d.count, &operands);
+  const Outcome outcome =
+      resolve_operands(access, d, d.src, OperandBytes{d.count, d.count, true}, &operands);
   if (!outcome.ok()) return outcome;
   const bool stream = (d.flags & PENSTOCK_FLAG_STREAM) != 0;
   kernels.copy(operands.dst, d.n_dst, operands.src[0], d.count, stream);
@@ -87,22 +128,67 @@ Outcome execute_copy(const Access& access, const Kernels& kernels, const penstoc
 
 Outcome execute_reduce(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
   if (d.count == 0) return {};
-  // A list is copied before it is looked at: its memory may belong to another process.
   penstock_address list[PENSTOCK_MAX_SOURCES];
-  const bool listed = (d.flags & PENSTOCK_FLAG_SRC_LIST) != 0;
-  if (listed) {
-    const std::uint64_t list_bytes = d.n_src * sizeof(penstock_address);
-    const std::byte* data = access.source(d.src[0], list_bytes);
-    if (data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]};
-    std::memcpy(list, data, list_bytes);
-  }
-  const std::uint64_t bytes = d.count * penstock_type_size(d.type);
-  Operands operands;
-  const Outcome outcome = resolve_operands(access, d, listed ? list : d.src, bytes, &operands);
+  const penstock_address* sources = nullptr;
+  Outcome outcome = read_sources(access, d, list, &sources);
   if (!outcome.ok()) return outcome;
-  kernels.reduce(ReduceArguments{d.type, d.redop, d.n_src, d.n_dst, operands.src, operands.dst,
-                                 d.count, d.scale, (d.flags & PENSTOCK_FLAG_STREAM) != 0});
-  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], bytes);
+  ReduceArguments a{d.type, d.redop, d.n_src, d.n_dst, nullptr, nullptr, d.count, d.scale};
+  a.stream = (d.flags & PENSTOCK_FLAG_STREAM) != 0;
+  a.out_type = d.out_type;
+  a.block = d.block;
+  const bool one_size = !a.converts() || (d.block == 0 && penstock_type_size(d.type) ==
+                                                              penstock_type_size(d.out_type));
+  const OperandBytes bytes{a.bytes(), penstock_operand_bytes(d.out_type, d.block, d.count),
+                           one_size};
+  Operands operands;
+  outcome = resolve_operands(access, d, sources, bytes, &operands);
+  if (!outcome.ok()) return outcome;
+  a.src = operands.src;
+  a.dst = operands.dst;
+  union {
+    float f32[PENSTOCK_MAX_SOURCES];
+    double f64[PENSTOCK_MAX_SOURCES];
+  } weights;
+  if ((d.flags & PENSTOCK_FLAG_WEIGHTS) != 0) {
+    outcome = d.type == PENSTOCK_F64 ? read_weights(access, d, &operands, weights.f64, &a.n_src)
+                                     : read_weights(access, d, &operands, weights.f32, &a.n_src);
+    if (!outcome.ok()) return outcome;
+    a.weights = &weights;
+  }
+  kernels.reduce(a);
+  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], bytes.dst);
+  return {};
+}
+
+Outcome execute_outer_step(const Access& access, const Kernels& kernels,
+                           const penstock_descriptor& d) {
+  if (d.count == 0) return {};
+  penstock_address list[PENSTOCK_MAX_SOURCES];
+  const penstock_address* sources = nullptr;
+  Outcome outcome = read_sources(access, d, list, &sources);
+  if (!outcome.ok()) return outcome;
+  const std::uint64_t state_bytes = d.count * sizeof(float);
+  const OperandBytes bytes{penstock_operand_bytes(d.type, d.block, d.count), state_bytes, false};
+  Operands operands;
+  outcome = resolve_operands(access, d, sources, bytes, &operands);
+  if (!outcome.ok()) return outcome;
+  // Destinations are read, too.
+  for (std::uint32_t i = 0; i < d.n_dst; ++i) {
+    if (access.shared(d.dst[i], state_bytes) == nullptr)
+      return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[i]};
+  }
+  OuterStepArguments a{};
+  a.type = d.type;
+  a.block = d.block;
+  a.n_src = d.n_src;
+  a.src = operands.src;
+  a.momentum = operands.dst[0];
+  a.parameters = operands.dst[1];
+  a.count = d.count;
+  a.learning_rate = std::bit_cast<float>(static_cast<std::uint32_t>(d.scale));
+  a.momentum_factor = std::bit_cast<float>(static_cast<std::uint32_t>(d.scale >> 32));
+  kernels.outer_step(a);
+  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], state_bytes);
   return {};
 }
 

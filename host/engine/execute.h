@@ -48,6 +48,8 @@ bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t
 
 Outcome execute_copy(const Access& access, const Kernels& kernels, const penstock_descriptor& d);
 Outcome execute_reduce(const Access& access, const Kernels& kernels, const penstock_descriptor& d);
+Outcome execute_outer_step(const Access& access, const Kernels& kernels,
+                           const penstock_descriptor& d);
 Outcome execute_select(const Access& access, const Kernels& kernels, const penstock_descriptor& d);
 Outcome execute_update(const Access& access, const penstock_descriptor& d);
 

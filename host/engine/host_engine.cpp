@@ -89,6 +89,8 @@ Outcome HostEngine::run(const Queue& queue, const penstock_descriptor& d) const 
       return execute_copy(access, *kernels_, d);
     case PENSTOCK_OP_REDUCE:
       return execute_reduce(access, *kernels_, d);
+    case PENSTOCK_OP_OUTER_STEP:
+      return execute_outer_step(access, *kernels_, d);
     case PENSTOCK_OP_SELECT:
       return execute_select(access, *kernels_, d);
     case PENSTOCK_OP_UPDATE:

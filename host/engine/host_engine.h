@@ -12,8 +12,11 @@
 
 namespace penstock {
 
-// One checked REDUCE: pointers resolved, no destination overlaps a source except exactly.
+// One checked REDUCE: pointers resolved, no destination overlaps a source except exactly, and that
+// only where their elements have one size.
 struct ReduceArguments {
+  static constexpr std::uint32_t kSameType = PENSTOCK_TYPE_COUNT;
+
   std::uint32_t type;
   std::uint32_t redop;
   std::uint32_t n_src;
@@ -22,7 +25,34 @@ struct ReduceArguments {
   void* const* dst;
   std::uint64_t count;  // elements
   std::uint64_t scale;
-  bool stream = false;  // as of Kernels::copy
+  bool stream = false;                 // as of Kernels::copy
+  std::uint32_t out_type = kSameType;  // of the result, where it is another than `type`
+  std::uint32_t block = 0;             // of what INT8 means in type and out_type
+  // Null, or n_src weights in the fold type, none of them zero: `scale` means nothing then.
+  const void* weights = nullptr;
+
+  std::uint32_t result_type() const { return out_type == kSameType ? type : out_type; }
+  bool converts() const { return result_type() != type; }
+  // Beyond what one element type by itself needs: block-scaled, weighted or converted.
+  bool fused() const { return converts() || block != 0 || weights != nullptr; }
+  // With one source, most reductions are a copy of the bits.
+  bool copies() const {
+    return n_src == 1 && redop != PENSTOCK_PREMUL_SUM && !converts() && weights == nullptr;
+  }
+  std::uint64_t bytes() const { return penstock_operand_bytes(type, block, count); }
+};
+
+// One checked OUTER_STEP. Pointers need no alignment; nothing overlaps.
+struct OuterStepArguments {
+  std::uint32_t type;
+  std::uint32_t block;
+  std::uint32_t n_src;
+  const void* const* src;
+  void* momentum;    // count f32
+  void* parameters;  // count f32
+  std::uint64_t count;
+  float learning_rate;
+  float momentum_factor;
 };
 
 // Where the columns of a checked node table are.
@@ -52,6 +82,7 @@ class Kernels {
   virtual void copy(void* const* dst, std::uint32_t n_dst, const void* src, std::uint64_t bytes,
                     bool stream) const = 0;
   virtual void reduce(const ReduceArguments& arguments) const = 0;
+  virtual void outer_step(const OuterStepArguments& arguments) const = 0;
   // One task on a checked table with a checked program; commits when asked.
   virtual void select(const TableView& table, const penstock_program& program,
                       const penstock_task& task, bool commit, penstock_result* result) const = 0;

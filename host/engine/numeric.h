@@ -120,5 +120,32 @@ inline double canonical(double value) {
   return value != value ? std::bit_cast<double>(kNanF64) : value;
 }
 
+// Block-scaled int8, as descriptor.h defines it.
+inline constexpr float kLargestF32 = 0x1.fffffep+127f;
+inline constexpr float kSmallestScale = 0x1p-126f;
+inline constexpr float kLargestScale = 0x1.020406p+121f;  // 127 times it is the last that is finite
+inline constexpr std::int8_t kNanCode = -128;
+
+// Of a record whose largest magnitude is `largest`, finite.
+inline float block_scale(float largest) {
+  const float scale = largest / 127.0f;
+  return scale < kSmallestScale ? kSmallestScale : scale > kLargestScale ? kLargestScale : scale;
+}
+// What `value` counts for in the search for the largest.
+inline float block_magnitude(float value) {
+  if (value != value) return 0;
+  const float magnitude = std::fabs(value);
+  return magnitude > kLargestF32 ? kLargestF32 : magnitude;
+}
+inline std::int8_t block_code(float value, float reciprocal) {
+  if (value != value) return kNanCode;
+  const float magnitude = block_magnitude(value);
+  return static_cast<std::int8_t>(
+      std::nearbyint((std::signbit(value) ? -magnitude : magnitude) * reciprocal));
+}
+inline float block_value(std::int8_t code, float scale) {
+  return code == kNanCode ? std::bit_cast<float>(kNanF32) : static_cast<float>(code) * scale;
+}
+
 }  // namespace penstock::numeric
 #endif

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "penstock/engine/host_engine.h"
+#include "penstock/engine/scalar_fused.h"
 #include "penstock/engine/scalar_reduce.h"
 #include "penstock/engine/scalar_select.h"
 
@@ -15,6 +16,9 @@ class ScalarKernels final : public Kernels {
       if (dst[d] != src) std::memcpy(dst[d], src, bytes);
   }
   void reduce(const ReduceArguments& arguments) const override { scalar_reduce(arguments); }
+  void outer_step(const OuterStepArguments& arguments) const override {
+    scalar_outer_step(arguments);
+  }
   void select(const TableView& table, const penstock_program& program, const penstock_task& task,
               bool commit, penstock_result* result) const override {
     scalar_select(table, program, task, commit, result);

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "penstock/engine/numeric.h"
+#include "penstock/engine/scalar_fused.h"
 
 namespace penstock {
 namespace {
@@ -115,13 +116,13 @@ void fold(const ReduceArguments& a) {
 }  // namespace
 
 void scalar_reduce(const ReduceArguments& a) {
-  if (a.n_src == 1 && a.redop != PENSTOCK_PREMUL_SUM) {
+  if (a.copies()) {
     // One source is copied bit for bit: a NaN keeps its payload.
     for (std::uint32_t d = 0; d < a.n_dst; ++d)
-      if (a.dst[d] != a.src[0])
-        std::memcpy(a.dst[d], a.src[0], a.count * penstock_type_size(a.type));
+      if (a.dst[d] != a.src[0]) std::memcpy(a.dst[d], a.src[0], a.bytes());
     return;
   }
+  if (a.fused()) return scalar_fused_reduce(a);
   switch (a.type) {
     case PENSTOCK_INT8:
       return fold<Integer<std::int8_t>>(a);

@@ -55,9 +55,6 @@ constexpr std::uint64_t kCopyBlock = std::uint64_t{64} << 10;
 constexpr std::uint64_t kStreamBlock = std::uint64_t{8} << 10;
 
 void plain_copy(void* to, const void* from, std::uint64_t bytes) { std::memcpy(to, from, bytes); }
-void stream_copy(void* to, const void* from, std::uint64_t bytes) {
-  HWY_DYNAMIC_DISPATCH(StreamBytes)(to, from, bytes);
-}
 
 class SimdKernels final : public Kernels {
  public:
@@ -65,7 +62,7 @@ class SimdKernels final : public Kernels {
   // store fence they need) where a copy is larger than this thread's share of the last cache.
   void copy(void* const* dst, std::uint32_t n_dst, const void* src, std::uint64_t bytes,
             bool stream) const override {
-    const auto move = stream ? stream_copy : plain_copy;
+    const auto move = stream ? simd_stream : plain_copy;
     const std::uint64_t block = n_dst == 1 ? bytes : kCopyBlock;
     for (std::uint64_t at = 0; at < bytes; at += block) {
       const std::uint64_t now = bytes - at < block ? bytes - at : block;
@@ -76,6 +73,9 @@ class SimdKernels final : public Kernels {
     if (stream) hwy::FlushStream();
   }
   void reduce(const ReduceArguments& arguments) const override { simd_reduce(arguments); }
+  void outer_step(const OuterStepArguments& arguments) const override {
+    simd_outer_step(arguments);
+  }
   void select(const TableView& table, const penstock_program& program, const penstock_task& task,
               bool commit, penstock_result* result) const override {
     simd_select(table, program, task, commit, result);
@@ -85,6 +85,10 @@ class SimdKernels final : public Kernels {
 }  // namespace
 
 std::unique_ptr<const Kernels> simd_kernels() { return std::make_unique<SimdKernels>(); }
+
+void simd_stream(void* to, const void* from, std::uint64_t bytes) {
+  HWY_DYNAMIC_DISPATCH(StreamBytes)(to, from, bytes);
+}
 
 const char* simd_target() { return hwy::TargetName(HWY_DYNAMIC_DISPATCH(TargetBit)()); }
 
@@ -110,7 +114,7 @@ void reduce_streamed(const ReduceArguments& a) {
       src[s] = static_cast<const char*>(a.src[s]) + at * size;
     simd_reduce(part);
     for (std::uint32_t d = 0; d < a.n_dst; ++d)
-      stream_copy(static_cast<char*>(a.dst[d]) + at * size, buffer, part.count * size);
+      simd_stream(static_cast<char*>(a.dst[d]) + at * size, buffer, part.count * size);
   }
   hwy::FlushStream();
 }
@@ -118,8 +122,11 @@ void reduce_streamed(const ReduceArguments& a) {
 }  // namespace
 
 void simd_reduce(const ReduceArguments& a) {
-  if (a.n_src == 1 && a.redop != PENSTOCK_PREMUL_SUM) {
-    SimdKernels().copy(a.dst, a.n_dst, a.src[0], a.count * penstock_type_size(a.type), a.stream);
+  if (a.copies()) {
+    SimdKernels().copy(a.dst, a.n_dst, a.src[0], a.bytes(), a.stream);
+  } else if (a.fused()) {
+    simd_reduce_fused(a);
+    if (a.stream) hwy::FlushStream();
   } else if (a.stream) {
     reduce_streamed(a);
   } else if (a.type <= PENSTOCK_UINT64) {

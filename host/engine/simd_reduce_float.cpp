@@ -2,9 +2,8 @@
 #define HWY_TARGET_INCLUDE "penstock/engine/simd_reduce_float.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
-#include "penstock/engine/numeric.h"
 #include "penstock/engine/scalar_reduce.h"
-#include "penstock/engine/simd_fold-inl.h"
+#include "penstock/engine/simd_lanes-inl.h"
 #include "penstock/engine/simd_reduce.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,20 +13,6 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 void ReduceFloat(const ReduceArguments& a) { scalar_reduce(a); }
 #else
-
-template <typename T>
-struct FloatLanes : FloatMath<T> {
-  using Stored = T;
-  using typename FloatMath<T>::D;
-  using typename FloatMath<T>::Vec;
-  static HWY_INLINE Vec Load(const std::uint8_t* p) {
-    return hn::LoadU(D(), reinterpret_cast<const T*>(p));
-  }
-  static HWY_INLINE void Store(Vec v, std::uint8_t* p) {
-    const Vec nan = hn::Set(D(), numeric::canonical(std::numeric_limits<T>::quiet_NaN()));
-    hn::StoreU(hn::IfThenElse(hn::IsNaN(v), nan, v), D(), reinterpret_cast<T*>(p));
-  }
-};
 
 void ReduceFloat(const ReduceArguments& a) {
   a.type == PENSTOCK_F32 ? FoldAny<FloatLanes<float>, true>(a)
