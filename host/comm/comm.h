@@ -23,6 +23,9 @@ struct CommConfig {
   enum class Wait { automatic, spin, yield } wait = Wait::automatic;
   Tuning tuning;  // the first rank to come decides for all
   LocalTuning local;
+  // Waits for a comm of this name that grows (Comm::grow), and takes a free rank in it; rank and
+  // size come from there.
+  bool newcomer = false;
 };
 
 // One collective call, with the same values on every rank (except pointers).
@@ -91,6 +94,24 @@ class Comm {
   virtual void abort(const std::string& reason) = 0;
   // ok, or why the comm is revoked.
   virtual Status health() = 0;
+
+  // The same as abort, with the rank as the reason: pending and later calls of every rank return
+  // revoked. Idempotent.
+  virtual void revoke() = 0;
+  // Every survivor calls it, and gets a comm of those who are left: epoch + 1, dense ranks in the
+  // old order. A rank that died or left, or that has not called it before the deadline, is out; if
+  // it comes later, its call returns revoked, and what it may have been writing to is reused only
+  // once it has left or died. This comm is revoked, and takes no part in anything any more. Errors:
+  // revoked (the others went on without this rank), deadline_exceeded, no_space. More ranks may
+  // fail meanwhile.
+  virtual Result<std::unique_ptr<Comm>> shrink() = 0;
+  // Every rank calls it with the same size; CommConfig::newcomer processes take the ranks from
+  // size() on. The new comm has epoch + 1; this one stays as it is. Errors: deadline_exceeded
+  // (names the ranks that did not come), peer_dead, mismatch, no_space.
+  virtual Result<std::unique_ptr<Comm>> grow(std::uint32_t size) = 0;
+  // Every rank calls it: one comm for each color, with ranks in the order of (key, old rank). Null
+  // for a negative color. This comm stays as it is. Errors: those of run; no_space.
+  virtual Result<std::unique_ptr<Comm>> split(std::int32_t color, std::int32_t key) = 0;
 };
 
 class Request {

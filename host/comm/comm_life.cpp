@@ -4,26 +4,57 @@
 
 namespace penstock {
 
+PeerWatch& PoolComm::watch() const {
+  if (!watch_) {
+    watch_ = std::make_unique<PeerWatch>(platform_, *membership_, config_.timeout_ms);
+  }
+  return *watch_;
+}
+
 Status PoolComm::describe_failure(const LaneFailure& failure) const {
   if (failure.status.code() != Code::deadline_exceeded || failure.culprit == kNoRank) {
     return failure.status;
   }
-  return error(Code::deadline_exceeded, "comm '{}': {} did not respond within {} ms", config_.name,
-               membership_->describe(failure.culprit), config_.timeout_ms);
+  const std::uint32_t culprit = watch().blame(failure.culprit);
+  return error(Code::deadline_exceeded, "comm '{}': {} did not respond within {} ms{}",
+               config_.name, membership_->describe(culprit), config_.timeout_ms,
+               watch().condition(culprit));
 }
 
 void PoolComm::revoke(const Status& status, std::uint32_t culprit, bool heard) {
   if (!revoked_.ok()) return;
   revoked_ = status;
   log::info("comm '{}' revoked: {}", config_.name, status.message());
+  if (status.code() == Code::deadline_exceeded && culprit != kNoRank) {
+    culprit = watch().blame(culprit);
+  }
   // What another rank announced needs no echo: everybody can read the first account.
   if (!heard) membership_->announce_abort(status, culprit);
   collectives_->fail(status, culprit);
   for (auto& [pair, lane] : pairs_) lane->fail(status, culprit);
+  // Nothing of this rank writes to the comm's memory any more. If the others have gone on without
+  // it, they need not keep that memory for its sake.
+  if (!heard) return;
+  if (Status out = membership_->voted_out(); out.code() == Code::revoked) {
+    revoked_ = out;
+    membership_->leave();
+  }
+}
+
+std::uint32_t PoolComm::awaited() const {
+  const std::uint32_t rank = collectives_->waiting_for();
+  if (rank != kNoRank) return rank;
+  for (const auto& [pair, lane] : pairs_) {
+    const std::uint32_t peer = lane->waiting_for();
+    if (peer != kNoRank) return peer;
+  }
+  return kNoRank;
 }
 
 // Looks whether the others still live and want to go on.
 Status PoolComm::survey() {
+  const std::uint32_t peer = awaited();
+  watch().look(peer);
   Status reason;
   const std::uint32_t aborted = membership_->find_aborted(&reason);
   if (aborted != kNoRank) {
@@ -36,12 +67,25 @@ Status PoolComm::survey() {
            dead);
     return revoked_;
   }
+  if (peer != kNoRank && watch().has_left(peer)) {
+    revoke(error(Code::peer_dead, "comm '{}': {} has left it, and is waited for", config_.name,
+                 membership_->describe(peer)),
+           peer);
+    return revoked_;
+  }
   return {};
 }
 
 void PoolComm::abort(const std::string& reason) {
   if (process_ != platform_.process_generation()) return;
   revoke(error(Code::revoked, "comm '{}' was aborted: {}", config_.name, reason), kNoRank);
+}
+
+void PoolComm::revoke() {
+  if (process_ != platform_.process_generation()) return;
+  revoke(error(Code::revoked, "comm '{}' was revoked by {}", config_.name,
+               membership_->describe(rank())),
+         kNoRank);
 }
 
 Status PoolComm::health() {

@@ -10,6 +10,7 @@
 
 #include "penstock/comm/comm.h"
 #include "penstock/comm/lane.h"
+#include "penstock/comm/peer_watch.h"
 #include "penstock/comm/rendezvous.h"
 
 namespace penstock {
@@ -26,7 +27,7 @@ class PoolComm : public Comm {
         process_(platform_.process_generation()) {
     oversubscribed_ =
         config.wait == CommConfig::Wait::yield ||
-        (config.wait == CommConfig::Wait::automatic && config.size > platform_.cpu_count());
+        (config.wait == CommConfig::Wait::automatic && membership_->size() > platform_.cpu_count());
   }
   ~PoolComm() override {
     // A forked child has no part in the comm: it must not leave on its parent's behalf.
@@ -47,6 +48,10 @@ class PoolComm : public Comm {
   Status wait(Request& request) override;
   void abort(const std::string& reason) override;
   Status health() override;
+  void revoke() override;
+  Result<std::unique_ptr<Comm>> shrink() override;
+  Result<std::unique_ptr<Comm>> grow(std::uint32_t size) override;
+  Result<std::unique_ptr<Comm>> split(std::int32_t color, std::int32_t key) override;
 
  private:
   Status usable() const;
@@ -60,6 +65,9 @@ class PoolComm : public Comm {
   Status survey();
   void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
   Status describe_failure(const LaneFailure& failure) const;
+  PeerWatch& watch() const;
+  std::uint32_t awaited() const;
+  Result<std::unique_ptr<Comm>> on(std::unique_ptr<Membership> membership, std::string name);
 
   Pool& pool_;
   Platform& platform_;
@@ -74,6 +82,9 @@ class PoolComm : public Comm {
   std::unique_ptr<Lane> collectives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Lane>> pairs_;
   Status revoked_;
+  mutable std::unique_ptr<PeerWatch> watch_;  // made when this rank first has to wait for long
+  std::uint64_t splits_ = 0;
+  std::uint64_t grown_ = 0;
 };
 
 }  // namespace penstock
