@@ -16,7 +16,7 @@ using penstock::sdk::guarded;
 // The order of the members is the order of dependence: the comm goes before its world.
 struct penstock_comm {
   std::shared_ptr<penstock::World> world;
-  std::unique_ptr<penstock::Pool> pool;  // only when the configuration names one
+  std::shared_ptr<penstock::Pool> pool;  // only when the configuration names one
   std::unique_ptr<penstock::Comm> comm;
 };
 
@@ -64,6 +64,20 @@ Status join(const penstock_comm_config* given, penstock_comm** out) {
                            "rank {} of {} ranks; 0 to ranks - 1, or both 0 for the launcher's",
                            config.rank, config.ranks);
   }
+  if ((config.flags & ~PENSTOCK_COMM_NEWCOMER) != 0) {
+    return penstock::error(
+        Code::invalid_argument,
+        "penstock_comm_config.flags is {:#x}; only PENSTOCK_COMM_NEWCOMER ({:#x}) "
+        "exists",
+        config.flags, PENSTOCK_COMM_NEWCOMER);
+  }
+  const bool newcomer = (config.flags & PENSTOCK_COMM_NEWCOMER) != 0;
+  if (newcomer && config.ranks != 0) {
+    return penstock::error(Code::invalid_argument,
+                           "a newcomer of {} ranks; rank and ranks are 0, the comm that grows "
+                           "tells them",
+                           config.ranks);
+  }
   auto comm = std::make_unique<penstock_comm>();
   PENSTOCK_ASSIGN(comm->world, shared_world());
   PENSTOCK_ASSIGN(penstock::CommConfig inner, comm->world->comm_config());
@@ -79,6 +93,7 @@ Status join(const penstock_comm_config* given, penstock_comm** out) {
   }
   if (config.engine != nullptr) inner.engine = config.engine;
   if (config.timeout_ms > 0) inner.timeout_ms = config.timeout_ms;
+  inner.newcomer = newcomer;
   penstock::Pool* pool = &comm->world->pool();
   if (config.pool != nullptr) {
     penstock::MapOptions options{pool->coherence(), pool->host_id()};
@@ -89,6 +104,24 @@ Status join(const penstock_comm_config* given, penstock_comm** out) {
   PENSTOCK_ASSIGN(comm->comm, penstock::Comm::join(*pool, inner));
   *out = comm.release();
   return {};
+}
+
+Status null_comm();
+
+// A comm that `make` makes out of another, in the same world and pool.
+template <typename Make>
+penstock_status derive(penstock_comm* comm, penstock_comm** made, Make make) {
+  return guarded([&]() -> Status {
+    if (made == nullptr) return Status(Code::invalid_argument, "the place for the comm is null");
+    *made = nullptr;
+    if (comm == nullptr) return null_comm();
+    auto derived = std::make_unique<penstock_comm>();
+    derived->world = comm->world;
+    derived->pool = comm->pool;
+    PENSTOCK_ASSIGN(derived->comm, make(*comm->comm));
+    if (derived->comm) *made = derived.release();
+    return {};
+  });
 }
 
 Status null_comm() { return Status(Code::invalid_argument, "the comm is null"); }

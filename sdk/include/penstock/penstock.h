@@ -44,8 +44,11 @@ typedef struct penstock_comm_config {
   const char* pool;    /* spec of the pool; null: PENSTOCK_POOL, or a temporary pool of the job */
   const char* engine;  /* null: PENSTOCK_ENGINE, or the best for this machine */
   uint32_t timeout_ms; /* deadline of every wait; 0: PENSTOCK_TIMEOUT_MS, or 30000 */
-  uint32_t reserved;   /* 0 */
+  uint32_t flags;      /* PENSTOCK_COMM_..., or 0 */
 } penstock_comm_config;
+/* Waits for a comm of this name whose ranks call penstock_comm_grow, and takes a free rank in it;
+ * `rank` and `ranks` are 0. */
+#define PENSTOCK_COMM_NEWCOMER 1u
 #define PENSTOCK_COMM_CONFIG_INIT \
   { sizeof(penstock_comm_config), 0, 0, 0, 0, 0, 0, 0 }
 
@@ -65,6 +68,28 @@ PENSTOCK_API const char* penstock_comm_engine(const penstock_comm* comm);
 PENSTOCK_API enum penstock_status penstock_comm_health(penstock_comm* comm);
 /* Tells every rank to give up: their calls return PENSTOCK_REVOKED with this reason. */
 PENSTOCK_API enum penstock_status penstock_comm_abort(penstock_comm* comm, const char* reason);
+
+/* ---- comms out of comms, and going on after a failure ----
+ *
+ * Each of these is called by every rank of the comm (of shrink: by every one that is left), and
+ * makes a comm of its own, to be destroyed like any other. `*made` is null unless it succeeds.
+ */
+/* Tells every rank to give up: pending and later calls return PENSTOCK_REVOKED. Idempotent. */
+PENSTOCK_API enum penstock_status penstock_comm_revoke(penstock_comm* comm);
+/* Agrees with the other survivors on who is left; ranks are dense, in the old order. The old comm
+ * is revoked. PENSTOCK_REVOKED when the others went on without this rank, because it did not call
+ * before their deadline. */
+PENSTOCK_API enum penstock_status penstock_comm_shrink(penstock_comm* comm, penstock_comm** made);
+/* With newcomers (PENSTOCK_COMM_NEWCOMER) as the ranks from the present size on, `ranks` in all.
+ * The old comm stays as it is. */
+PENSTOCK_API enum penstock_status penstock_comm_grow(penstock_comm* comm, uint32_t ranks,
+                                                     penstock_comm** made);
+/* One comm for each color, with ranks in the order of (key, old rank); none, and PENSTOCK_OK, for a
+ * negative color. The old comm stays as it is. */
+PENSTOCK_API enum penstock_status penstock_comm_split(penstock_comm* comm, int32_t color,
+                                                      int32_t key, penstock_comm** made);
+/* 1 for a comm that ranks joined or split off, one more with each shrink and grow. */
+PENSTOCK_API uint64_t penstock_comm_epoch(const penstock_comm* comm);
 
 /* ---- collectives ----
  *

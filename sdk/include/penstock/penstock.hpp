@@ -135,6 +135,16 @@ class comm {
     check(penstock_comm_abort(handle_.get(), reason.c_str()));
   }
   void health() { check(penstock_comm_health(handle_.get())); }
+  std::uint64_t epoch() const { return penstock_comm_epoch(handle_.get()); }
+
+  // Comms out of this one; see penstock.h. A part of a negative color is no comm (operator bool).
+  void revoke() { check(penstock_comm_revoke(handle_.get())); }
+  comm shrink() { return comm(made(&penstock_comm_shrink)); }
+  comm grow(std::uint32_t ranks) { return comm(made(&penstock_comm_grow, ranks)); }
+  comm split(std::int32_t color, std::int32_t key = 0) {
+    return comm(made(&penstock_comm_split, color, key));
+  }
+  explicit operator bool() const { return handle_ != nullptr; }
 
   template <typename T>
   void all_reduce(const T* send, T* recv, std::uint64_t count, penstock_redop op = PENSTOCK_SUM) {
@@ -202,6 +212,16 @@ class comm {
   penstock_comm* get() const { return handle_.get(); }
 
  private:
+  struct owned {
+    penstock_comm* handle;
+  };
+  explicit comm(owned given) : handle_(given.handle) {}
+  template <typename Make, typename... Rest>
+  owned made(Make make, Rest... rest) {
+    penstock_comm* handle = nullptr;
+    check(make(handle_.get(), rest..., &handle));
+    return {handle};
+  }
   explicit comm(const penstock_comm_config* config) {
     penstock_comm* handle = nullptr;
     check(penstock_comm_init(config, &handle));
