@@ -1,0 +1,80 @@
+#include "penstock/sim/incoherent/site.h"
+
+#include <execinfo.h>
+
+#include <algorithm>
+#include <charconv>
+
+// Where the program begins in memory; the linker defines it.
+extern "C" const char __executable_start;
+
+namespace penstock::sim {
+
+const char* primitive_name(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::write_back:
+      return "write_back";
+    case Primitive::invalidate:
+      return "invalidate";
+    case Primitive::store_fence:
+      return "store_fence";
+    case Primitive::full_fence:
+      return "full_fence";
+  }
+  return "?";
+}
+
+Result<std::vector<Drop>> parse_drops(const std::string& text) {
+  std::vector<Drop> drops;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    const std::size_t at = one.find('@');
+    Drop drop;
+    const std::string name = one.substr(0, std::min(at, one.size()));
+    for (int index = 0; index < kPrimitives; ++index) {
+      const bool matches = name == "any" || name == primitive_name(static_cast<Primitive>(index));
+      if (matches) drop.primitives |= static_cast<std::uint8_t>(1u << index);
+    }
+    const char* digits = one.data() + (at == std::string::npos ? one.size() : at + 1);
+    const char* last = one.data() + one.size();
+    const auto parsed = std::from_chars(digits, last, drop.address, 16);
+    if (drop.primitives == 0 || parsed.ptr != last || digits == last) {
+      return error(Code::invalid_argument,
+                   "'{}' names no call site: it must be PRIMITIVE@ADDRESS with PRIMITIVE one of "
+                   "write_back, invalidate, store_fence, full_fence, any, and ADDRESS in hex",
+                   one);
+    }
+    drops.push_back(drop);
+    begin = end + 1;
+  }
+  return drops;
+}
+
+bool SiteWatch::sees(Primitive primitive, const void* return_address) {
+  // The platform's own frames come first.
+  constexpr int kOwnFrames = 6;
+  void* frames[kDepth + kOwnFrames];
+  const int count = ::backtrace(frames, static_cast<int>(kDepth) + kOwnFrames);
+  int first = 0;
+  while (first < count && frames[first] != return_address) ++first;
+  PENSTOCK_CHECK(first < count, "the caller of {} is not in the backtrace",
+                 primitive_name(primitive));
+  Site site{primitive, {}};
+  const auto base = reinterpret_cast<std::uintptr_t>(&__executable_start);
+  for (std::size_t index = 0; index < kDepth && first + static_cast<int>(index) < count; ++index) {
+    const auto at = reinterpret_cast<std::uintptr_t>(frames[first + static_cast<int>(index)]);
+    if (at == 0) break;
+    site.callers[index] = at - base;
+  }
+  ++sites_[site];
+  const bool drop = std::any_of(drops_.begin(), drops_.end(), [&](const Drop& each) {
+    if ((each.primitives & (1u << static_cast<int>(primitive))) == 0) return false;
+    return std::find(site.callers.begin(), site.callers.end(), each.address) != site.callers.end();
+  });
+  if (drop) ++dropped_;
+  return drop;
+}
+
+}  // namespace penstock::sim
