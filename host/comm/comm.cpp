@@ -99,6 +99,11 @@ Result<std::shared_ptr<const Plan>> PoolComm::plan(const Call& call) {
 }
 
 Result<std::shared_ptr<Request>> PoolComm::start(const Call& call) {
+  const CallRecord record(statistics_, call, false);
+  return begin(call);
+}
+
+Result<std::shared_ptr<Request>> PoolComm::begin(const Call& call) {
   PENSTOCK_TRY(usable());
   PENSTOCK_TRY(check_call(call, rank(), size()));
   if (call.collective != Collective::barrier && call.count == 0) {
@@ -184,7 +189,8 @@ void PoolComm::look_around(std::uint64_t now_ns) {
 }
 
 Status PoolComm::run(const Call& call) {
-  PENSTOCK_ASSIGN(std::shared_ptr<Request> request, start(call));
+  const CallRecord record(statistics_, call);
+  PENSTOCK_ASSIGN(std::shared_ptr<Request> request, begin(call));
   return wait(*request);
 }
 

@@ -58,6 +58,8 @@ struct CommCounters {
   std::uint64_t pool_bytes_read = 0;
 };
 
+class Statistics;  // statistics.h
+
 // A call on its way. Handle; destroying it does not cancel the call.
 class Request;
 
@@ -78,6 +80,8 @@ class Comm {
   virtual std::uint64_t epoch() const = 0;
   virtual const Capabilities& engine() const = 0;
   virtual CommCounters counters() const = 0;
+  // Times and latencies, while trace::times_enabled(). Lives as long as the comm.
+  virtual const Statistics& statistics() const = 0;
   // The plan of the first pass that `call` would run.
   virtual Result<std::shared_ptr<const Plan>> plan(const Call& call) = 0;
 

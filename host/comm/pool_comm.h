@@ -12,6 +12,7 @@
 #include "penstock/comm/lane.h"
 #include "penstock/comm/peer_watch.h"
 #include "penstock/comm/rendezvous.h"
+#include "penstock/comm/statistics.h"
 
 namespace penstock {
 
@@ -24,7 +25,8 @@ class PoolComm : public Comm {
         config_(config),
         membership_(std::move(membership)),
         engine_(std::move(engine)),
-        process_(platform_.process_generation()) {
+        process_(platform_.process_generation()),
+        statistics_(config.name, membership_->rank(), membership_->size()) {
     oversubscribed_ =
         config.wait == CommConfig::Wait::yield ||
         (config.wait == CommConfig::Wait::automatic && membership_->size() > platform_.cpu_count());
@@ -41,6 +43,7 @@ class PoolComm : public Comm {
   std::uint64_t epoch() const override { return membership_->header().epoch; }
   const Capabilities& engine() const override { return engine_->capabilities(); }
   CommCounters counters() const override { return counters_; }
+  const Statistics& statistics() const override { return statistics_; }
   Result<std::shared_ptr<const Plan>> plan(const Call& call) override;
   Status run(const Call& call) override;
   Result<std::shared_ptr<Request>> start(const Call& call) override;
@@ -55,6 +58,7 @@ class PoolComm : public Comm {
 
  private:
   Status usable() const;
+  Result<std::shared_ptr<Request>> begin(const Call& call);
   LaneConfig lane_config() const;
   Result<Lane*> lane_of(const Call& call, Call* lane_call);
   Result<std::unique_ptr<Lane>> make_pair_lane(std::uint32_t from, std::uint32_t to);
@@ -79,6 +83,7 @@ class PoolComm : public Comm {
   bool may_expose_ = true;  // every rank works directly
   PlanCache plans_;
   CommCounters counters_;
+  Statistics statistics_;
   std::unique_ptr<Lane> collectives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Lane>> pairs_;
   Status revoked_;

@@ -122,13 +122,13 @@ void CallRecord::end() {
   ++numbers.calls;
   numbers.bytes += bytes_;
   numbers.ns += ns;
-  numbers.waits += now.count[kWait] - before_.count[kWait];
-  numbers.wait_ns += now.ns[kWait] - before_.ns[kWait];
-  numbers.copy_ns += now.ns[kCopy] - before_.ns[kCopy];
-  numbers.reduce_ns += now.ns[kReduce] - before_.ns[kReduce];
-  numbers.signal_ns += now.ns[kSignal] - before_.ns[kSignal];
+  numbers.waits += now.count[kWait] - before_->count[kWait];
+  numbers.wait_ns += now.ns[kWait] - before_->ns[kWait];
+  numbers.copy_ns += now.ns[kCopy] - before_->ns[kCopy];
+  numbers.reduce_ns += now.ns[kReduce] - before_->ns[kReduce];
+  numbers.signal_ns += now.ns[kSignal] - before_->ns[kSignal];
   for (std::size_t rank = 0; rank < trace::kTimedRanks; ++rank) {
-    statistics_->waited_for_ns_[rank] += now.waited_for_ns[rank] - before_.waited_for_ns[rank];
+    statistics_->waited_for_ns_[rank] += now.waited_for_ns[rank] - before_->waited_for_ns[rank];
   }
   if (!blocking_) return;
   numbers.max_ns = std::max(numbers.max_ns, ns);

@@ -7,6 +7,8 @@
 
 #include "penstock/base/env.h"
 #include "penstock/base/log.h"
+#include "penstock/base/trace.h"
+#include "penstock/comm/tuning_file.h"
 
 namespace penstock {
 namespace {
@@ -235,6 +237,7 @@ Result<std::unique_ptr<Pool>> World::wait_for_shared(Platform& platform, const s
 
 Result<World> World::open(Platform& platform) {
   PENSTOCK_ASSIGN(Launch launch, detect_launch());
+  PENSTOCK_TRY(trace::start_from_environment(launch.rank, launch.size));
   PENSTOCK_ASSIGN(const std::uint64_t timeout_ms,
                   env::number(env::Id::timeout_ms, 1, kMaxTimeoutMs));
   if (env::is_set(env::Id::pool)) {
@@ -299,6 +302,10 @@ Result<CommConfig> World::comm_config() const {
     return error(Code::invalid_argument, "PENSTOCK_COMM={} has {} bytes: it must have 1..{}",
                  config.name, config.name.size(), kMaxCommName);
   }
+  PENSTOCK_ASSIGN(const TuningInForce force,
+                  tuning_in_force(pool_->platform(), pool_->coherence(), config.size));
+  config.tuning = force.tuning;
+  config.local = force.local;
   return config;
 }
 
