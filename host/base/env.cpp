@@ -53,6 +53,11 @@ const std::vector<Variable>& variables() {
        "Payload bytes of one rank that a collective moves per pass; suffixes K, M, G."},
       {Id::wait, "PENSTOCK_WAIT", "auto",
        "How a rank waits: spin, yield (when there are more ranks than CPUs), or auto."},
+      {Id::tuning, "PENSTOCK_TUNING", "",
+       "File of what `penstock tune` measured, or none for what is built in; unset: "
+       "penstock/tuning.json in $XDG_CONFIG_HOME or ~/.config, if it is there."},
+      {Id::tuning_set, "PENSTOCK_TUNING_SET", "",
+       "Overrides single fields of the tuning: NAME=NUMBER joined by commas, K, M, G allowed."},
       {Id::log, "PENSTOCK_LOG", "warn",
        "Least severe level that is logged: trace, debug, info, warn, error or off."},
       {Id::trace, "PENSTOCK_TRACE", "",

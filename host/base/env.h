@@ -24,6 +24,8 @@ enum class Id {
   timeout_ms,    // PENSTOCK_TIMEOUT_MS
   block_bytes,   // PENSTOCK_BLOCK_BYTES
   wait,          // PENSTOCK_WAIT
+  tuning,        // PENSTOCK_TUNING
+  tuning_set,    // PENSTOCK_TUNING_SET
   log,           // PENSTOCK_LOG
   trace,         // PENSTOCK_TRACE
   trace_events,  // PENSTOCK_TRACE_EVENTS
