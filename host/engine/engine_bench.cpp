@@ -70,6 +70,53 @@ void print_reduce(const Kernels& kernels, Buffers& buffers) {
   }
 }
 
+struct Fused {
+  const char* name;
+  std::uint32_t type, out_type, redop, block, n_src;
+  bool weighted;
+};
+
+// Operands of as many elements as f32 has in a buffer.
+void print_fused(const Kernels& kernels, Buffers& buffers) {
+  const std::uint64_t count = buffers.size / sizeof(float);
+  const std::vector<float> weights(kMaxSources, 0.75f);
+  const void* src[kMaxSources];
+  for (std::uint32_t s = 0; s < kMaxSources; ++s) src[s] = buffers.at(s);
+  void* dst = buffers.at(kMaxSources);
+  for (const Fused& f :
+       {Fused{"bf16 x2 sum to f32", PENSTOCK_BF16, PENSTOCK_F32, PENSTOCK_SUM, 0, 2, false},
+        Fused{"f32 x2 sum to bf16", PENSTOCK_F32, PENSTOCK_BF16, PENSTOCK_SUM, 0, 2, false},
+        Fused{"f32 to f8e4m3", PENSTOCK_F32, PENSTOCK_F8E4M3, PENSTOCK_SUM, 0, 1, false},
+        Fused{"f32 x4 weighted avg", PENSTOCK_F32, PENSTOCK_F32, PENSTOCK_AVG, 0, 4, true},
+        Fused{"bf16 x4 weighted avg", PENSTOCK_BF16, PENSTOCK_BF16, PENSTOCK_AVG, 0, 4, true},
+        Fused{"f32 to blocks of 64", PENSTOCK_F32, PENSTOCK_INT8, PENSTOCK_SUM, 64, 1, false},
+        Fused{"blocks x4 sum to f32", PENSTOCK_INT8, PENSTOCK_F32, PENSTOCK_SUM, 64, 4, false},
+        Fused{"blocks x4 sum", PENSTOCK_INT8, PENSTOCK_INT8, PENSTOCK_SUM, 64, 4, false}}) {
+    penstock::ReduceArguments a{f.type, f.redop, f.n_src, 1, src, &dst, count, 0};
+    a.out_type = f.out_type;
+    a.block = f.block;
+    if (f.weighted) a.weights = weights.data();
+    const std::uint64_t bytes =
+        f.n_src * a.bytes() + penstock_operand_bytes(f.out_type, f.block, count);
+    fmt::print("{:<21} {:>7.2f}\n", f.name,
+               gigabytes(bytes, best_seconds([&] { kernels.reduce(a); })));
+  }
+  for (const std::uint32_t type : {PENSTOCK_F32, PENSTOCK_BF16}) {
+    penstock::OuterStepArguments a{};
+    a.type = type;
+    a.n_src = 4;
+    a.src = src;
+    a.momentum = buffers.at(kMaxSources - 1);
+    a.parameters = dst;
+    a.count = count;
+    a.learning_rate = 0.7f;
+    a.momentum_factor = 0.9f;
+    const std::uint64_t bytes = count * (4 * penstock_type_size(type) + 4 * sizeof(float));
+    fmt::print("{:<4} x4 OUTER_STEP    {:>7.2f}\n", penstock_type_name(type),
+               gigabytes(bytes, best_seconds([&] { kernels.outer_step(a); })));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -108,5 +155,6 @@ int main(int argc, char** argv) {
     }
   }
   print_reduce(*kernels, buffers);
+  print_fused(*kernels, buffers);
   return 0;
 }
