@@ -79,13 +79,14 @@
  * Weights. Flag WEIGHTS of a REDUCE of floats (block-scaled int8 among them) with redop PREMUL_SUM
  * or AVG: `scale` is the 8-byte aligned address of n_src weights in the fold type (f32, or f64 for
  * f64), one for each source. Each source is multiplied by its weight, the product is rounded in the
- * fold type, and the products are added in the order given. AVG then divides by the sum of the
- * weights, which is a left fold in the same type; it is a division, not a product with a
- * reciprocal, also where one source is left. A weight of zero, of either sign, leaves its source
- * out: neither its elements, whatever they hold, nor its weight take part; its address is checked
- * as any. Where all weights are zero no destination is touched, and the status is
- * PENSTOCK_INVALID_ARGUMENT with field WEIGHTS. Weights outside of the windows are
- * PENSTOCK_OUT_OF_RANGE with field WEIGHTS. Integers have no weights (PENSTOCK_UNSUPPORTED, FLAGS).
+ * fold type, and the products are added in the order given. AVG then multiplies with the reciprocal
+ * of the sum of the weights: the sum is a left fold in the same type, the reciprocal and the
+ * product are rounded in turn, also where one source is left; weights of 1 give the bits of AVG
+ * without weights. A weight of zero, of either sign, leaves its source out: neither its elements,
+ * whatever they hold, nor its weight take part; its address is checked as any. Where all weights
+ * are zero no destination is touched, and the status is PENSTOCK_INVALID_ARGUMENT with field
+ * WEIGHTS. Weights outside of the windows are PENSTOCK_OUT_OF_RANGE with field WEIGHTS. Integers
+ * have no weights (PENSTOCK_UNSUPPORTED, FLAGS).
  *
  * Outer step. OUTER_STEP takes n_src deltas of `count` elements of `type` (as REDUCE's sources: any
  * type that is folded in f32), the f32 momentum m at dst[0] and the f32 parameters p at dst[1],

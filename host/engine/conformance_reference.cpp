@@ -71,7 +71,8 @@ double fold_weighted(std::uint32_t redop, const std::vector<double>& weights,
     total = any ? round(Wide(total) + Wide(weights[i])) : weights[i];
     any = true;
   }
-  return redop == PENSTOCK_AVG ? round(Wide(sum) / Wide(total)) : sum;
+  if (redop != PENSTOCK_AVG) return sum;
+  return round(Wide(sum) * Wide(round(Wide(1) / Wide(total))));
 }
 
 template <typename Wide, typename Round>

@@ -98,7 +98,7 @@ T fold(const ReduceArguments& a, const T* weights, T multiplier, Load load) {
   if (weights == nullptr) return value * (T{1} / static_cast<T>(a.n_src));
   T sum = weights[0];
   for (std::uint32_t s = 1; s < a.n_src; ++s) sum = sum + weights[s];
-  return value / sum;
+  return value * (T{1} / sum);
 }
 
 void fold_f64(const ReduceArguments& a) {

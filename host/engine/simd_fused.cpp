@@ -139,28 +139,44 @@ HWY_NOINLINE void StoreElements(const T* fold, std::size_t n, std::uint8_t* dst)
   std::memcpy(dst + i * kSize, rest, (n - i) * kSize);
 }
 
+// The scales of a chunk's records together: a division per record, one after another, would take
+// longer than the codes.
 HWY_NOINLINE void StoreRecords(float* fold, std::size_t block, std::size_t n, std::uint8_t* dst) {
   const DF df;
   const DI di;
   const hn::Rebind<std::int8_t, DF> d8;
   constexpr std::size_t kLanes = hn::MaxLanes(DF());
+  constexpr std::size_t kMaxRecords = kChunk / 32;
+  static_assert(kMaxRecords % kLanes == 0);
   const VF limit = hn::Set(df, numeric::kLargestF32);
-  const VI nan_code = hn::Set(di, std::int32_t{numeric::kNanCode});
-  const std::size_t whole = (n + block - 1) / block * block;
-  std::fill(fold + n, fold + whole, 0.0f);
-  for (std::size_t first = 0; first < whole; first += block) {
+  const std::size_t records = (n + block - 1) / block;
+  std::fill(fold + n, fold + records * block, 0.0f);
+
+  alignas(64) float scales[kMaxRecords] = {};
+  alignas(64) float reciprocals[kMaxRecords];
+  for (std::size_t r = 0; r < records; ++r) {
     VF largest = hn::Zero(df);
     for (std::size_t i = 0; i < block; i += kLanes) {
-      const VF v = hn::Load(df, fold + first + i);
+      const VF v = hn::Load(df, fold + r * block + i);
       const VF magnitude = hn::IfThenZeroElse(hn::IsNaN(v), hn::Min(hn::Abs(v), limit));
       largest = hn::Max(largest, magnitude);
     }
-    const float scale = numeric::block_scale(hn::GetLane(hn::MaxOfLanes(df, largest)));
-    std::memcpy(dst, &scale, sizeof scale);
-    const VF reciprocal = hn::Set(df, 1.0f / scale);
+    scales[r] = hn::GetLane(hn::MaxOfLanes(df, largest));
+  }
+  for (std::size_t r = 0; r < records; r += kLanes) {
+    const VF exact = hn::Div(hn::Load(df, scales + r), hn::Set(df, 127.0f));
+    const VF scale = hn::Min(hn::Max(exact, hn::Set(df, numeric::kSmallestScale)),
+                             hn::Set(df, numeric::kLargestScale));
+    hn::Store(scale, df, scales + r);
+    hn::Store(hn::Div(hn::Set(df, 1.0f), scale), df, reciprocals + r);
+  }
+  const VI nan_code = hn::Set(di, std::int32_t{numeric::kNanCode});
+  for (std::size_t r = 0; r < records; ++r) {
+    std::memcpy(dst, scales + r, sizeof scales[r]);
+    const VF reciprocal = hn::Set(df, reciprocals[r]);
     auto* codes = reinterpret_cast<std::int8_t*>(dst + PENSTOCK_BLOCK_SCALE_BYTES);
     for (std::size_t i = 0; i < block; i += kLanes) {
-      const VF v = hn::Load(df, fold + first + i);
+      const VF v = hn::Load(df, fold + r * block + i);
       const VF finite = hn::Min(hn::Max(v, hn::Neg(limit)), limit);
       const VI code = hn::NearestInt(hn::Mul(finite, reciprocal));
       const auto is_nan = hn::RebindMask(di, hn::IsNaN(v));
@@ -190,22 +206,16 @@ void StoreAs(std::uint32_t type, std::uint32_t block, float* fold, std::size_t n
   }
 }
 
-// AVG's last operation: a division by the weights' sum, or a product with 1/n.
+// AVG's last operation: a product with the reciprocal of the weights' sum, or of their number.
 template <typename T>
 HWY_NOINLINE void Finish(const ReduceArguments& a, const T* weights, std::size_t n, T* fold) {
   const hn::ScalableTag<T> d;
   const std::size_t lanes = hn::MaxLanes(d);
-  if (weights == nullptr) {
-    const auto factor = hn::Set(d, T{1} / static_cast<T>(a.n_src));
-    for (std::size_t i = 0; i < n; i += lanes)
-      hn::Store(hn::Mul(hn::Load(d, fold + i), factor), d, fold + i);
-    return;
-  }
-  T sum = weights[0];
-  for (std::uint32_t s = 1; s < a.n_src; ++s) sum = sum + weights[s];
-  const auto divisor = hn::Set(d, sum);
+  T sum = weights != nullptr ? weights[0] : static_cast<T>(a.n_src);
+  for (std::uint32_t s = 1; weights != nullptr && s < a.n_src; ++s) sum = sum + weights[s];
+  const auto factor = hn::Set(d, T{1} / sum);
   for (std::size_t i = 0; i < n; i += lanes)
-    hn::Store(hn::Div(hn::Load(d, fold + i), divisor), d, fold + i);
+    hn::Store(hn::Mul(hn::Load(d, fold + i), factor), d, fold + i);
 }
 
 // Rounds a chunk into every destination, `at` bytes from their starts.

@@ -97,7 +97,8 @@ std::string check_average(Fused& fused, std::uint32_t ranks, std::uint32_t rank)
           sum = total == 0 ? product : add(sum, product);
           total = add(total, weight(r));
         }
-        if (got[i] != divide(sum, total)) return differs("avg", count, i, sum / total, got[i]);
+        const float average = multiply(sum, divide(1, total));
+        if (got[i] != average) return differs("avg", count, i, average, got[i]);
       }
     }
   }
