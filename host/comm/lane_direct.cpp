@@ -309,13 +309,15 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
     const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
     ReduceArguments arguments{};
     arguments.type = call.type;
-    arguments.redop = call.redop;
+    // The folds of groups are multiplied already.
+    const bool adds = step.combines && call.redop == PENSTOCK_PREMUL_SUM;
+    arguments.redop = adds ? std::uint32_t{PENSTOCK_SUM} : call.redop;
     arguments.n_src = n;
     arguments.n_dst = count;
     arguments.src = from;
     arguments.dst = to;
     arguments.count = bytes / penstock_type_size(call.type);
-    arguments.scale = call.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
+    arguments.scale = arguments.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
     kernels.reduce(arguments);
   }
   for (std::uint32_t i = 0; i < count; ++i) publish(to[i], bytes);

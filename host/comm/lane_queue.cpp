@@ -124,8 +124,10 @@ bool Lane::submit_reduce(Pending& pending, const Step& step) {
   penstock_descriptor descriptor{};
   descriptor.opcode = PENSTOCK_OP_REDUCE;
   descriptor.type = descriptor.out_type = static_cast<std::uint8_t>(call.type);
-  descriptor.redop = static_cast<std::uint8_t>(call.redop);
-  descriptor.scale = call.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
+  // The folds of groups are multiplied already.
+  const bool adds = step.combines && call.redop == PENSTOCK_PREMUL_SUM;
+  descriptor.redop = static_cast<std::uint8_t>(adds ? std::uint32_t{PENSTOCK_SUM} : call.redop);
+  descriptor.scale = descriptor.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
   descriptor.count = bytes / penstock_type_size(call.type);
   descriptor.n_src = static_cast<std::uint8_t>(step.src.size());
   if (step.src.size() <= PENSTOCK_INLINE_SOURCES) {

@@ -24,12 +24,15 @@ bool direct_reduce_suits(const PlanKey& key) {
   return key.topology.ranks <= 2 || key.part_bytes < key.tuning.sharded_bytes;
 }
 
+bool never(const PlanKey&) { return false; }
+
 struct Entry {
   Collective collective;
   const char* name;
   const char* summary;
   void (*build)(PlanBuilder& builder);
   bool (*suits)(const PlanKey& key);  // null: always
+  bool two_level = false;
 };
 
 // "auto" takes the first entry of the collective that suits.
@@ -40,18 +43,30 @@ constexpr Entry kEntries[] = {
     {Collective::all_reduce, "two_phase",
      "large parts: everybody folds one shard, then collects the others' results",
      algorithm::all_reduce_two_phase, nullptr},
+    {Collective::all_reduce, "two_level",
+     "with groups: folds of shards inside each group, then over the groups, then collected inside",
+     algorithm::all_reduce_two_level, nullptr, true},
     {Collective::broadcast, "direct", "the root writes once, the others follow chunk by chunk",
      algorithm::broadcast, nullptr},
+    {Collective::broadcast, "two_level",
+     "with groups: one rank of each follows the root, the others of its group follow that one",
+     algorithm::broadcast_two_level, never, true},
     {Collective::reduce, "direct", "small parts or two ranks: the root folds everything",
      algorithm::reduce_direct, direct_reduce_suits},
     {Collective::reduce, "sharded",
      "large parts: everybody folds one shard, and the root collects the results",
      algorithm::reduce_sharded, nullptr},
+    {Collective::reduce, "two_level",
+     "with groups: folds of shards inside each group, then over the groups in that of the root",
+     algorithm::reduce_two_level, nullptr, true},
     {Collective::all_gather, "direct", "everybody writes its part once and reads all others",
      algorithm::all_gather, nullptr},
     {Collective::reduce_scatter, "direct",
      "everybody writes the parts of the others and folds its own", algorithm::reduce_scatter,
      nullptr},
+    {Collective::reduce_scatter, "two_level",
+     "with groups: folds of parts inside each group, then everybody folds its own over the groups",
+     algorithm::reduce_scatter_two_level, nullptr, true},
     {Collective::all_to_all, "direct", "everybody writes a block for every other rank",
      algorithm::all_to_all, nullptr},
     {Collective::gather, "direct", "everybody writes its part, the root reads all",
@@ -66,9 +81,15 @@ constexpr Entry kEntries[] = {
 
 bool is_auto(const PlanKey& key) { return key.algorithm.empty() || key.algorithm == "auto"; }
 
+// The topology defines what a reduction is, and copies go with either.
+bool serves(const Entry& entry, const Topology& topology) {
+  if (entry.two_level) return topology.is_grouped();
+  return !reduces(entry.collective) || !topology.is_grouped();
+}
+
 const Entry* find_entry(const PlanKey& key) {
   for (const Entry& entry : kEntries) {
-    if (entry.collective != key.collective) continue;
+    if (entry.collective != key.collective || !serves(entry, key.topology)) continue;
     if (is_auto(key) ? entry.suits == nullptr || entry.suits(key) : key.algorithm == entry.name) {
       return &entry;
     }
@@ -86,6 +107,10 @@ Status check_topology(const PlanKey& key) {
     return error(Code::invalid_argument, "plan: payload_devices is {}, and must be 1..{}",
                  topology.payload_devices, PENSTOCK_MAX_DEVICES);
   }
+  if (topology.is_grouped() && topology.ranks % topology.group != 0) {
+    return error(Code::invalid_argument, "plan: group is {}, and must divide ranks, {}",
+                 topology.group, topology.ranks);
+  }
   if (key.collective == Collective::send_recv && topology.ranks > 2) {
     return error(Code::invalid_argument, "plan: ranks is {}, and a lane of send_recv has 2",
                  topology.ranks);
@@ -99,7 +124,14 @@ Status check_topology(const PlanKey& key) {
 
 std::string define(const PlanKey& key) {
   const std::uint32_t last = key.topology.ranks - 1;
-  const std::string fold = fmt::format("left fold in rank order over ranks 0..{}", last);
+  const Topology& topology = key.topology;
+  const std::string fold =
+      topology.is_grouped()
+          ? fmt::format(
+                "left fold over {} groups, in order, of the left folds in rank order inside "
+                "each group of {} ranks",
+                topology.groups(), topology.group)
+          : fmt::format("left fold in rank order over ranks 0..{}", last);
   switch (key.collective) {
     case Collective::all_reduce:
       return fmt::format("recv of every rank = {} of send", fold);
@@ -169,7 +201,9 @@ const char* step_kind_name(StepKind kind) {
 
 std::vector<Algorithm> list_algorithms() {
   std::vector<Algorithm> list;
-  for (const Entry& entry : kEntries) list.push_back({entry.collective, entry.name, entry.summary});
+  for (const Entry& entry : kEntries) {
+    list.push_back({entry.collective, entry.name, entry.summary, entry.two_level});
+  }
   return list;
 }
 
@@ -199,7 +233,8 @@ Status check_key(const PlanKey& key) {
   if (find_entry(key) == nullptr) {
     std::string names = "auto";
     for (const Entry& entry : kEntries) {
-      if (entry.collective == key.collective) names += fmt::format(", {}", entry.name);
+      if (entry.collective != key.collective || !serves(entry, key.topology)) continue;
+      names += fmt::format(", {}", entry.name);
     }
     return error(Code::invalid_argument, "plan: algorithm is \"{}\", and {} has {}", key.algorithm,
                  collective_name(key.collective), names);

@@ -66,6 +66,14 @@ bool reduces(Collective collective);
 struct Topology {
   std::uint32_t ranks = 1;
   std::uint32_t payload_devices = 1;  // numbered 0.. in plans; the comm maps them to the pool's
+  // Ranks of a group, a divisor of `ranks`: ranks 0 .. group - 1 are the first group, and so on. 0,
+  // 1 or all: there is one level. It decides what a reduction is: with groups, each group's ranks
+  // are folded in rank order, that result is rounded to the type, and the groups' results are
+  // folded in their order. AVG is the average of the groups' averages; PREMUL_SUM multiplies the
+  // inputs.
+  std::uint32_t group = 0;
+  bool is_grouped() const { return group > 1 && group < ranks; }
+  std::uint32_t groups() const { return is_grouped() ? ranks / group : 1; }
   bool operator==(const Topology&) const = default;
 };
 
@@ -104,8 +112,9 @@ struct Step {
   StepKind kind = StepKind::copy;
   std::uint32_t rank = 0;   // wait, reuse: whose fence
   std::uint32_t value = 0;  // wait, signal: relative to the fence at the start of the pass
-  std::vector<Slice> src;   // copy: one; reduce: one per rank, in rank order
+  std::vector<Slice> src;   // copy: one; reduce: one per rank (of a group), in rank order
   std::vector<Slice> dst;   // 1..3, all of the sources' length
+  bool combines = false;    // reduce: the sources are folds of groups, one per group in their order
 };
 
 // A line-aligned range of a half of the scratch memory, written by one rank in this pass. An
@@ -138,7 +147,8 @@ struct Plan {
 struct Algorithm {
   Collective collective;
   std::string name;
-  std::string summary;  // one line: when it is right to use it
+  std::string summary;     // one line: when it is right to use it
+  bool two_level = false;  // for topologies with groups; other reductions are for those without
 };
 std::vector<Algorithm> list_algorithms();
 

@@ -454,14 +454,22 @@ std::vector<Piece> Run::fold(std::uint32_t r, std::size_t s,
 bool Run::fold_piece(std::uint32_t r, std::size_t s, const std::vector<const Piece*>& parts,
                      std::uint64_t begin, Content* content) {
   std::vector<Term> terms;
+  const bool combines = plan_.ranks[r][s].combines;
   for (const Piece* piece : parts) {
-    if (!expressions_.is_input(piece->content)) {
-      findings_.add("{} folds {}, which is no input", where(plan_, r, s),
-                    expressions_.describe(piece->content, begin));
+    if (combines ? !expressions_.is_simple_fold(piece->content)
+                 : !expressions_.is_input(piece->content)) {
+      findings_.add("{} {} {}, which is no {}", where(plan_, r, s), combines ? "combines" : "folds",
+                    expressions_.describe(piece->content, begin),
+                    combines ? "fold of a group" : "input");
       return false;
     }
-    Term term = expressions_.terms(piece->content).front();
-    term.offset += static_cast<std::int64_t>(begin) + piece->content.shift;
+    Term term;
+    if (combines) {
+      term = expressions_.inner(piece->content, begin);
+    } else {
+      term = expressions_.terms(piece->content).front();
+      term.offset += static_cast<std::int64_t>(begin) + piece->content.shift;
+    }
     if (!terms.empty() && terms.back().rank >= term.rank) {
       findings_.add("{} folds rank {} after rank {}, which is not the order of ranks",
                     where(plan_, r, s), term.rank, terms.back().rank);
@@ -478,9 +486,15 @@ void Run::check_output(std::uint32_t r, std::uint32_t index) {
   const Definition definition = define_output(key_, r, index);
   Content expected = expressions_.input(call, definition.inputs[0].rank, definition.inputs[0].part);
   if (definition.is_fold) {
+    std::vector<Term> groups;
     std::vector<Term> terms;
-    for (const Input& input : definition.inputs) terms.push_back({call, input.rank, input.part, 0});
-    expected = expressions_.fold(std::move(terms), 0);
+    for (const Input& input : definition.inputs) {
+      terms.push_back({call, input.rank, input.part, 0, 0});
+      if (definition.group == 0 || terms.size() < definition.group) continue;
+      groups.push_back(expressions_.inner(expressions_.fold(std::move(terms), 0), 0));
+      terms.clear();
+    }
+    expected = expressions_.fold(definition.group == 0 ? std::move(terms) : std::move(groups), 0);
   }
   for (const auto& segment : memory(r, {Space::recv, index, 0, 0}).segments()) {
     const Content& content = segment.state.content;

@@ -15,6 +15,12 @@ std::string Expressions::describe(const Content& content, std::uint64_t position
   }
   std::string text = "the fold of";
   for (const Term& term : expression.terms) {
+    if (term.inner != 0) {
+      const Content inner{term.inner, term.offset + content.shift};
+      text += fmt::format("{} ({})", &term == &expression.terms.front() ? "" : ",",
+                          describe(inner, position));
+      continue;
+    }
     text += fmt::format("{} rank {} part {} byte {}", &term == &expression.terms.front() ? "" : ",",
                         term.rank, term.part, base + term.offset);
   }

@@ -56,15 +56,17 @@ class Intervals {
 };
 
 // One input of an expression: the byte at position x of what holds the expression is byte
-// x + shift + offset of this part, where shift belongs to the Content.
+// x + shift + offset of this part, where shift belongs to the Content. With `inner`, it is that
+// byte of another expression, a fold; call, rank and part are those of its first input.
 struct Term {
   std::uint32_t call = 0;
   std::uint32_t rank = 0;
   std::uint32_t part = 0;
   std::int64_t offset = 0;
+  std::uint32_t inner = 0;
   bool operator<(const Term& other) const {
-    return std::tie(call, rank, part, offset) <
-           std::tie(other.call, other.rank, other.part, other.offset);
+    return std::tie(call, rank, part, offset, inner) <
+           std::tie(other.call, other.rank, other.part, other.offset, other.inner);
   }
 };
 
@@ -81,7 +83,7 @@ class Expressions {
   Expressions() { table_.push_back({}); }
 
   Content input(std::uint32_t call, std::uint32_t rank, std::uint32_t part) {
-    return {intern({false, {{call, rank, part, 0}}}), 0};
+    return {intern({false, {{call, rank, part, 0, 0}}}), 0};
   }
   // The fold of terms whose offsets are relative to position `at` of what shall hold it.
   Content fold(std::vector<Term> terms, std::uint64_t at) {
@@ -89,8 +91,20 @@ class Expressions {
     for (Term& term : terms) term.offset -= first;
     return {intern({true, std::move(terms)}), first - static_cast<std::int64_t>(at)};
   }
+  // A fold as a term: the byte at position `at` of what holds it.
+  Term inner(const Content& content, std::uint64_t at) const {
+    Term term = table_[content.expression].terms.front();
+    term.offset = static_cast<std::int64_t>(at) + content.shift;
+    term.inner = content.expression;
+    return term;
+  }
   bool is_input(const Content& content) const {
     return content.expression != 0 && !table_[content.expression].is_fold;
+  }
+  // Of inputs, not of folds.
+  bool is_simple_fold(const Content& content) const {
+    const Expression& expression = table_[content.expression];
+    return expression.is_fold && expression.terms.front().inner == 0;
   }
   const std::vector<Term>& terms(const Content& content) const {
     return table_[content.expression].terms;

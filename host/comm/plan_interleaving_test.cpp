@@ -30,9 +30,15 @@ std::uint8_t input(std::uint32_t pass, std::uint32_t rank, std::uint32_t part, s
 std::optional<std::uint8_t> expected(const PlanKey& key, std::uint32_t pass, std::uint32_t rank,
                                      std::uint32_t part, std::uint64_t x) {
   const auto folded = [&](std::uint32_t of_part) {
-    std::uint8_t value = input(pass, 0, of_part, x);
-    for (std::uint32_t q = 1; q < key.topology.ranks; ++q) {
-      value = fold(value, input(pass, q, of_part, x));
+    const std::uint32_t n = key.topology.ranks;
+    const std::uint32_t group = key.topology.is_grouped() ? key.topology.group : n;
+    std::uint8_t value = 0;
+    for (std::uint32_t first = 0; first < n; first += group) {
+      std::uint8_t of_group = input(pass, first, of_part, x);
+      for (std::uint32_t q = first + 1; q < first + group; ++q) {
+        of_group = fold(of_group, input(pass, q, of_part, x));
+      }
+      value = first == 0 ? of_group : fold(value, of_group);
     }
     return value;
   };
@@ -274,7 +280,8 @@ TEST(PlanInterleaving, EveryPlanThreeTimes) {
   for_each_key({.ranks = {1, 2, 3, 4, 5, 8},
                 .devices = {1, 4},
                 .part_bytes = {0, 1, 63, 65, 100, 777},
-                .element_bytes = {1}},
+                .element_bytes = {1},
+                .inlined = false},
                run);
   for_each_key({.ranks = {2, 3}, .devices = {6}, .part_bytes = {65536 + 24}, .element_bytes = {8}},
                run);
@@ -289,7 +296,8 @@ TEST(PlanInterleaving, MixedPlans) {
                   .devices = {3},
                   .part_bytes = {0, 8, 200, 1000},
                   .element_bytes = {8},
-                  .all_roots = true},
+                  .all_roots = true,
+                  .inlined = false},
                  [&](const PlanKey& key) { keys.push_back(key); });
     for (unsigned seed = 0; seed < 150; ++seed) {
       std::vector<Plan> plans;

@@ -38,6 +38,7 @@ Json step_json(const Step& step) {
   Json json = {{"kind", step_kind_name(step.kind)}};
   if (step.kind == StepKind::wait || step.kind == StepKind::reuse) json["rank"] = step.rank;
   if (step.kind == StepKind::wait || step.kind == StepKind::signal) json["value"] = step.value;
+  if (step.combines) json["combines"] = true;
   if (!step.src.empty()) json["src"] = slices_json(step.src);
   if (!step.dst.empty()) json["dst"] = slices_json(step.dst);
   return json;
@@ -47,6 +48,7 @@ Json key_json(const PlanKey& key) {
   return {{"collective", collective_name(key.collective)},
           {"ranks", key.topology.ranks},
           {"payload_devices", key.topology.payload_devices},
+          {"group", key.topology.group},
           {"root", key.root},
           {"element_bytes", key.element_bytes},
           {"part_bytes", key.part_bytes},

@@ -223,8 +223,14 @@ TEST(PlanMutants, EachIsFound) {
                 .devices = {2},
                 .part_bytes = {100, 4096 + 8, 65536 + 24},
                 .element_bytes = {4},
-                .all_roots = false},
-               [](const PlanKey& key) { Mutants(key).run(); });
+                .all_roots = false,
+                .inlined = false},
+               [](const PlanKey& key) {
+                 // There the same bytes stand in several blocks, and it is all the same from which
+                 // of them a rank takes them, and whom it waits for.
+                 if (key.collective == Collective::broadcast && key.topology.is_grouped()) return;
+                 Mutants(key).run();
+               });
   for_each_key({.ranks = {3}, .devices = {6}, .part_bytes = {0}, .element_bytes = {1}},
                [](const PlanKey& key) {
                  if (key.collective == Collective::barrier) Mutants(key).run();

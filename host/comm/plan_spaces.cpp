@@ -54,6 +54,7 @@ Definition define_output(const PlanKey& key, std::uint32_t rank, std::uint32_t i
     case Collective::reduce:
     case Collective::reduce_scatter:
       definition.is_fold = true;
+      if (key.topology.is_grouped()) definition.group = key.topology.group;
       for (std::uint32_t q = 0; q < n; ++q) {
         definition.inputs.push_back({q, key.collective == Collective::reduce_scatter ? rank : 0});
       }

@@ -26,6 +26,7 @@ struct Input {
 // order given.
 struct Definition {
   bool is_fold = false;
+  std::uint32_t group = 0;  // not 0: the fold of the folds of so many inputs each
   std::vector<Input> inputs;
 };
 Definition define_output(const PlanKey& key, std::uint32_t rank, std::uint32_t index);

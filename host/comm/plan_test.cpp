@@ -209,7 +209,7 @@ TEST(Plan, AlgorithmsAreListedOnce) {
             .second);
     EXPECT_FALSE(algorithm.summary.empty());
   }
-  EXPECT_EQ(names.size(), 12u);
+  EXPECT_EQ(names.size(), 16u);
 }
 
 // Counted by hand: what each algorithm is for.

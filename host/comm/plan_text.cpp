@@ -42,7 +42,8 @@ std::string step_text(const Plan& plan, const Step& step) {
     case StepKind::copy:
     case StepKind::reduce:
       return fmt::format("{:>10}  {} -> {}", step.src.empty() ? 0 : step.src.front().bytes,
-                         list_text(plan, step.src), list_text(plan, step.dst));
+                         list_text(plan, step.src), list_text(plan, step.dst)) +
+             (step.combines ? " (over the groups)" : "");
     case StepKind::signal:
       return fmt::format("{:>10}  {}", "", step.value);
     case StepKind::wait:
@@ -62,6 +63,9 @@ std::string header(const Plan& plan) {
       fmt::format("{}, {} rank{}, {} payload device{}", collective_name(key.collective),
                   topology.ranks, topology.ranks == 1 ? "" : "s", topology.payload_devices,
                   topology.payload_devices == 1 ? "" : "s");
+  if (topology.is_grouped()) {
+    text += fmt::format(", {} groups of {} ranks", topology.groups(), topology.group);
+  }
   if (has_root(key.collective)) text += fmt::format(", root {}", key.root);
   text += fmt::format("\n  part        {} bytes, elements of {} bytes{}\n", key.part_bytes,
                       key.element_bytes, key.in_place ? ", in place" : "");

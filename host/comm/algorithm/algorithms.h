@@ -9,11 +9,15 @@ namespace penstock::algorithm {
 
 void all_reduce_one_shot(PlanBuilder& builder);
 void all_reduce_two_phase(PlanBuilder& builder);
+void all_reduce_two_level(PlanBuilder& builder);
 void broadcast(PlanBuilder& builder);
+void broadcast_two_level(PlanBuilder& builder);
 void reduce_direct(PlanBuilder& builder);
 void reduce_sharded(PlanBuilder& builder);
+void reduce_two_level(PlanBuilder& builder);
 void all_gather(PlanBuilder& builder);
 void reduce_scatter(PlanBuilder& builder);
+void reduce_scatter_two_level(PlanBuilder& builder);
 void all_to_all(PlanBuilder& builder);
 void gather(PlanBuilder& builder);
 void scatter(PlanBuilder& builder);

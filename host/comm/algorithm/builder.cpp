@@ -134,12 +134,20 @@ void PlanBuilder::reduce(std::uint32_t rank, std::vector<Slice> src, std::vector
   if (mode_ == Mode::layout) return;
   PENSTOCK_CHECK(src.size() == ranks(), "{} sources for {} ranks", src.size(), ranks());
   for (std::uint32_t i = 1; i < ranks(); ++i) await(rank, src[peer(rank, i)]);
+  fold(rank, std::move(src), std::move(dst), false);
+}
+
+void PlanBuilder::fold(std::uint32_t rank, std::vector<Slice> src, std::vector<Slice> dst,
+                       bool combines) {
+  if (mode_ == Mode::layout) return;
+  for (const Slice& slice : src) await(rank, slice);
   for (const Slice& slice : dst) prepare_write(rank, slice);
   for (const Slice& slice : dst) {
     if (slice.space == Space::block && dst.front().space == Space::recv) mirror(slice, dst.front());
   }
   Step step;
   step.kind = StepKind::reduce;
+  step.combines = combines;
   step.src = std::move(src);
   step.dst = std::move(dst);
   add_step(rank, std::move(step));

@@ -64,6 +64,9 @@ class PlanBuilder {
   void copy(std::uint32_t rank, const Slice& src, const Slice& dst);
   // Sources in rank order, one of every rank.
   void reduce(std::uint32_t rank, std::vector<Slice> src, std::vector<Slice> dst);
+  // Sources in rank order, one of every rank of a group; or, `combines`, one fold of every group.
+  // None of them is a block of the rank itself.
+  void fold(std::uint32_t rank, std::vector<Slice> src, std::vector<Slice> dst, bool combines);
   // Signals if the rank has written blocks since its last signal.
   void publish(std::uint32_t rank);
   // Signals all the same, and waits for the n-th signal of another: for the barrier.
