@@ -190,7 +190,15 @@ void PoolComm::look_around(std::uint64_t now_ns) {
 
 Status PoolComm::run(const Call& call) {
   const CallRecord record(statistics_, call);
-  PENSTOCK_ASSIGN(std::shared_ptr<Request> request, begin(call));
+  std::shared_ptr<Request> request;
+  if (collectives_->can_repeat(call) && !trace::enabled()) {
+    PENSTOCK_TRY(usable());
+    request = collectives_->repeat(call, !oversubscribed_);
+    if (request == nullptr) return {};
+    note_failures();
+  } else {
+    PENSTOCK_ASSIGN(request, begin(call));
+  }
   return wait(*request);
 }
 

@@ -41,6 +41,7 @@ Lane::Lane(Pool& pool, Engine& engine, PlanCache& plans, CommCounters& counters,
       counters_(counters),
       config_(std::move(config)),
       software_(pool.coherence() == Coherence::software),
+      may_push_(!software_ && config_.tuning.push != 0),
       direct_(engine.direct_kernels()),
       blocked_on_(kNoRank) {}
 
@@ -137,6 +138,41 @@ Result<std::uint64_t> Lane::bytes_per_pass(const Call& call) {
   return std::min(most, key.part_bytes);
 }
 
+// What the others copy from results of this rank.
+std::vector<Lane::Push> Lane::pushes_of(const Plan& plan, std::uint32_t self) {
+  std::vector<Push> pushes;
+  for (std::uint32_t q = 0; q < plan.ranks.size(); ++q) {
+    for (const Step& step : plan.ranks[q]) {
+      if (step.kind != StepKind::copy || step.src[0].space != Space::block) continue;
+      const Block& block = plan.blocks[step.src[0].index];
+      if (block.writer != self || block.inlined || block.mirror.space != Space::recv ||
+          block.mirror.bytes == 0 || step.src[0].bytes != block.bytes ||
+          step.dst[0].space != Space::recv) {
+        continue;
+      }
+      pushes.push_back({step.src[0].index, q, step.dst[0]});
+    }
+  }
+  return pushes;
+}
+
+// Whether the plan is inlined and every rank reads something of every other.
+static bool is_symmetric(const Plan& plan) {
+  if (!plan.is_inlined()) return false;
+  const std::size_t n = plan.ranks.size();
+  for (std::size_t r = 0; r < n; ++r) {
+    std::vector<bool> heard(n, false);
+    heard[r] = true;
+    for (const Step& step : plan.ranks[r]) {
+      for (const Slice& slice : step.src) {
+        if (slice.space == Space::block) heard[plan.blocks[slice.index].writer] = true;
+      }
+    }
+    if (std::find(heard.begin(), heard.end(), false) != heard.end()) return false;
+  }
+  return true;
+}
+
 // Repeated calls find here what they need without making it again.
 Result<std::shared_ptr<const Lane::Prepared>*> Lane::prepare(const Call& call) {
   const bool in_place = is_in_place(call, config_.self);
@@ -184,6 +220,9 @@ Result<std::shared_ptr<const Lane::Prepared>*> Lane::prepare(const Call& call) {
       }
     }
   }
+  made->symmetric = is_symmetric(*made->first);
+  made->first_pushes = pushes_of(*made->first, config_.self);
+  made->last_pushes = pushes_of(*made->last, config_.self);
   slot = std::move(made);
   return &slot;
 }
@@ -198,12 +237,8 @@ Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
     }
   }
   PENSTOCK_ASSIGN(std::shared_ptr<const Prepared> * prepared, prepare(call));
-  std::shared_ptr<Pending> pending;
-  if (spare_ && spare_.use_count() == 1) {
-    pending = std::move(spare_);
-  } else {
-    pending = std::make_shared<Pending>();
-  }
+  std::shared_ptr<Pending> pending = std::move(done_[done_slot(call)]);
+  if (!pending || pending.use_count() > 1) pending = std::make_shared<Pending>();
   pending->call = call;
   if (pending->prepared != *prepared) pending->prepared = *prepared;
   const Prepared& p = *pending->prepared;
@@ -226,6 +261,8 @@ Status Lane::begin_pass(Pending& pending) {
   pending.pass_bytes = std::min(prepared.pass_bytes, prepared.total_bytes - pending.done_bytes);
   pending.plan =
       pending.pass_bytes == prepared.pass_bytes ? prepared.first.get() : prepared.last.get();
+  pending.pushes =
+      pending.plan == prepared.first.get() ? &prepared.first_pushes : &prepared.last_pushes;
   pending.next_step = 0;
   pending.exposes = 0;
   if (!pending.plan->is_inlined()) {
@@ -234,6 +271,7 @@ Status Lane::begin_pass(Pending& pending) {
     }
     if (pending.offer_recv != 0) pending.exposes |= kNoteOffersRecv;
   }
+  if (signal_due_ && !prepared.symmetric) give_due_signal();
   if (pending.exposes != 0) {
     auto* line = reinterpret_cast<OfferLine*>(offers_[config_.self]);
     line->offer[pass_ % kOfferSlots] = {pending.offer_send, pending.offer_recv};
@@ -309,7 +347,7 @@ bool Lane::progress() {
 void Lane::retire() {
   while (!pending_.empty() && pending_.front()->submitted && pending_.front()->in_flight == 0) {
     pending_.front()->finished = true;
-    spare_ = std::move(pending_.front());
+    done_[done_slot(pending_.front()->call)] = std::move(pending_.front());
     pending_.erase(pending_.begin());
     --filling_;
   }
@@ -350,6 +388,7 @@ std::uint32_t Lane::waiting_for() const {
 void Lane::look_around(std::uint64_t now_ns) {
   if (failed() || filling_ >= pending_.size() || pending_[filling_]->plan == nullptr) return;
   const Pending& pending = *pending_[filling_];
+  if (signal_due_) give_due_signal();
   if (direct_ != nullptr && !find_disagreement(pending)) return;
   look_at_deadline(pending, now_ns);
 }

@@ -15,7 +15,9 @@
 //
 // Buffers in the pool: a rank whose buffer lies in the pool offers it to the others (OfferLine)
 // instead of copying it into the blocks that mirror it, and stays in the call until all that read
-// there are done. Only if every rank of the lane works directly.
+// there are done. If the tuning says so, a rank that folds also writes the result straight into the
+// receive buffers that others offer, who then have nothing to copy. Only if every rank of the lane
+// works directly.
 #ifndef PENSTOCK_COMM_LANE_H_
 #define PENSTOCK_COMM_LANE_H_
 
@@ -83,6 +85,10 @@ class Lane {
   struct Pending;
   Result<std::shared_ptr<Request>> start(const Call& call);
   bool idle() const { return pending_.empty(); }
+  // Whether the same call, buffers included, was made lately, and nothing is on its way. Then
+  // `repeat` makes it once more: null when it is done, else its request. `spin`: polls for a while.
+  bool can_repeat(const Call& call) const;
+  std::shared_ptr<Request> repeat(const Call& call, bool spin);
 
   // Does what can be done without waiting. False: nothing moved. After a failure the lane takes no
   // more calls; every pending request ends with that status.
@@ -104,7 +110,9 @@ class Lane {
 
   // What repeated calls have in common.
   struct Prepared;
+  struct Push;
   Result<std::shared_ptr<const Prepared>*> prepare(const Call& call);
+  static std::vector<Push> pushes_of(const Plan& plan, std::uint32_t self);
 
   Status begin_pass(Pending& pending);
   void end_pass(Pending& pending);
@@ -115,6 +123,7 @@ class Lane {
   void disagree(std::uint32_t participant, std::uint64_t mine, std::uint64_t theirs);
 
   // ---- direct ----
+  static std::size_t done_slot(const Call& call);
   bool is_direct(const Pending& pending) const;
   bool run_direct(Pending& pending);
   bool run_step(Pending& pending, const Step& step);
@@ -122,12 +131,15 @@ class Lane {
   bool check_note(Pending& pending, std::uint32_t participant, std::uint64_t theirs);
   bool take_offer(const Pending& pending, std::uint32_t participant, std::uint64_t theirs);
   void offer_buffers(Pending& pending);
+  void give_due_signal();
   void run_signal(Pending& pending, const Step& step);
   bool run_copy(Pending& pending, const Step& step);
   bool run_reduce(Pending& pending, const Step& step);
   bool is_drained(Pending& pending);
   bool read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken);
   void write_inlined(const Pending& pending, const Slice& slice, const void* data);
+  void push_rest(const Pending& pending, const Slice& block, const void* from, std::uint32_t done);
+  bool is_pushed(const Pending& pending, const Step& step) const;
   bool is_own_mirror(const Pending& pending, const Slice& slice) const;
   std::byte* pointer_of(const Pending& pending, const Slice& slice) const;
   void observe(const void* data, std::uint64_t bytes) const;
@@ -151,13 +163,16 @@ class Lane {
   PlanCache& plans_;
   CommCounters& counters_;
   const LaneConfig config_;
-  const bool software_;                            // coherence
+  const bool software_;  // coherence
+  const bool may_push_;
   const Kernels* direct_;                          // the engine's, or null: queued
   std::unique_ptr<const Kernels> own_kernels_;     // for inlined blocks beside a queued engine
   std::unique_ptr<Queue> queue_;                   // null while nothing was queued
   std::vector<std::shared_ptr<Pending>> pending_;  // oldest first
   std::size_t filling_ = 0;                        // index of the first not fully submitted
-  std::shared_ptr<Pending> spare_;                 // the last one that was done, for the next call
+  // Calls that are done, for the next one of the same kind: by hash of the call.
+  static constexpr std::size_t kDone = 32;
+  std::array<std::shared_ptr<Pending>, kDone> done_;
   static constexpr std::size_t kPrepared = 64;
   std::array<std::shared_ptr<const Prepared>, kPrepared> prepared_;  // by hash
   LaneFailure failure_{Status(), 0xffffffff};
@@ -175,6 +190,9 @@ class Lane {
   std::vector<std::uint64_t> reuse_;
   std::vector<std::uint64_t> promised_;
   std::uint64_t pass_ = 0;
+  // The last signal was counted and not given: in a row of passes in which everybody hears from
+  // everybody, what a rank writes next tells as much. Given before anything else happens.
+  bool signal_due_ = false;
   // Direct: the pass in which the participant's note was compared, plus one, and what it offers.
   std::vector<std::uint64_t> noted_;
   std::vector<std::byte*> offered_send_;

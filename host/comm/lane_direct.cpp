@@ -29,6 +29,59 @@ void Lane::offer_buffers(Pending& pending) {
   pending.offer_recv = offer(pending.call.recv, bytes);
 }
 
+std::size_t Lane::done_slot(const Call& call) {
+  const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(call.send) +
+                              reinterpret_cast<std::uintptr_t>(call.recv) * 3 + call.count * 5 +
+                              static_cast<std::uint64_t>(call.collective) * 0x10001 +
+                              call.root * 0x801ull + call.type * 0x20003ull;
+  return mixed * 0x9e3779b97f4a7c15ull >> 59;
+}
+static_assert(std::size_t{1} << (64 - 59) == 32);
+
+bool Lane::can_repeat(const Call& call) const {
+  if (direct_ == nullptr || !pending_.empty() || failed()) return false;
+  const std::shared_ptr<Pending>& done = done_[done_slot(call)];
+  if (!done || done.use_count() > 1) return false;
+  const Call& last = done->call;
+  return last.collective == call.collective && last.send == call.send && last.recv == call.recv &&
+         last.count == call.count && last.type == call.type && last.redop == call.redop &&
+         last.scale == call.scale && last.root == call.root && last.sender == call.sender;
+}
+
+// The short way of a call that was made before: no check, no search, no memory, and a poll that
+// looks at nothing but what this call waits for.
+std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
+  std::shared_ptr<Pending>& done = done_[done_slot(call)];
+  Pending& pending = *done;
+  pending.done_bytes = 0;
+  pending.plan = nullptr;
+  pending.offer_send = pending.offer_recv = 0;
+  pending.submitted = pending.finished = false;
+  if (config_.may_expose && pending.prepared->total_bytes >= config_.local.expose_bytes) {
+    offer_buffers(pending);
+  }
+  ++counters_.calls;
+  constexpr std::uint32_t kPolls = 1000;
+  constexpr std::uint32_t kEagerPolls = 32;  // a pause takes as long as a line needs to come
+  Platform& platform = pool_.platform();
+  for (std::uint32_t poll = 0; poll < (spin ? kPolls : 1); ++poll) {
+    if (run_direct(pending)) {
+      pending.finished = true;
+      blocked_since_ns_ = 0;
+      return nullptr;
+    }
+    if (failed()) {
+      pending.finished = true;
+      pending.result = failure_.status;
+      return std::move(done);
+    }
+    if (poll >= kEagerPolls) platform.pause();
+  }
+  blocked_since_ns_ = 0;
+  pending_.push_back(std::move(done));
+  return pending_.front();
+}
+
 // True: the call is finished. False: blocked, or failed.
 bool Lane::run_direct(Pending& pending) {
   for (;;) {
@@ -69,6 +122,11 @@ bool Lane::run_step(Pending& pending, const Step& step) {
 }
 
 void Lane::run_signal(Pending& pending, const Step& step) {
+  if (pending.prepared->symmetric && direct_ != nullptr) {
+    signal_due_ = true;
+    return;
+  }
+  signal_due_ = false;
   Fence& fence = fences_[config_.self];
   const std::uint64_t value = base_[config_.self] + step.value;
   if (direct_ == nullptr) {
@@ -76,6 +134,12 @@ void Lane::run_signal(Pending& pending, const Step& step) {
   } else {
     fence.signal(value, static_cast<std::uint32_t>(pass_ % kNoteSlots), note(pending));
   }
+}
+
+// base_ counts the signal since its pass is over.
+void Lane::give_due_signal() {
+  signal_due_ = false;
+  fences_[config_.self].signal(base_[config_.self]);
 }
 
 // False: the fence is not there yet, or the lane has failed.
@@ -221,12 +285,38 @@ void Lane::write_inlined(const Pending& pending, const Slice& slice, const void*
   std::byte* lines = inlined_[config_.self] +
                      (pass_ & 1) * config_.inline_lines * std::uint64_t{PENSTOCK_CACHE_LINE} +
                      block.offset;
-  InlineBlock(pool_, lines).write(pass_ + 1, note(pending), data, block.bytes);
+  InlineBlock(pool_, lines, software_).write(pass_ + 1, note(pending), data, block.bytes);
+}
+
+// The result behind this block, into the receive buffers of those who offered them, but for the
+// first `done` of them. Who pushes and who is pushed to come to the same answer: whether the buffer
+// is offered.
+void Lane::push_rest(const Pending& pending, const Slice& block, const void* from,
+                     std::uint32_t done) {
+  for (const Push& push : *pending.pushes) {
+    std::byte* buffer = offered_recv_[push.participant];
+    if (push.block != block.index || buffer == nullptr) continue;
+    if (done > 0) {
+      --done;
+      continue;
+    }
+    void* to = buffer + push.to.index * pending.prepared->total_bytes + pending.done_bytes +
+               push.to.offset;
+    direct_->copy(&to, 1, from, push.to.bytes, pending.stream);
+  }
+}
+
+bool Lane::is_pushed(const Pending& pending, const Step& step) const {
+  if (!may_push_ || (pending.exposes & kNoteOffersRecv) == 0) return false;
+  const Slice& source = step.src[0];
+  if (!is_block(source) || step.dst[0].space != Space::recv) return false;
+  const Block& block = pending.plan->blocks[source.index];
+  return block.mirror.space == Space::recv && block.mirror.bytes > 0 && source.bytes == block.bytes;
 }
 
 bool Lane::run_copy(Pending& pending, const Step& step) {
   const Slice& source = step.src[0];
-  if (source.bytes == 0) return true;
+  if (source.bytes == 0 || is_pushed(pending, step)) return true;
   const bool inlined = pending.plan->is_inlined();
   if (inlined && is_block(source)) {
     std::byte* to = pointer_of(pending, step.dst[0]);
@@ -292,8 +382,10 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
   }
   void* to[PENSTOCK_MAX_DESTINATIONS];
   const Slice* inlined_to = nullptr;
+  const Slice* result = nullptr;  // the block that others read or want
   std::uint32_t count = 0;
   for (const Slice& slice : step.dst) {
+    if (is_block(slice)) result = &slice;
     if (is_own_mirror(pending, slice)) continue;
     if (is_block(slice)) counters_.pool_bytes_written += bytes;
     if (inlined && is_block(slice)) {
@@ -303,10 +395,27 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
     to[count++] = pointer_of(pending, slice);
   }
   if (count == 0) to[count++] = staging(n, bytes);
+  // Into the buffers of others as far as there are destinations; the rest is copied after it.
+  const std::uint32_t own = count;
+  std::uint32_t pushed = 0;
+  const bool pushes = result != nullptr && may_push_ && !inlined && !pending.pushes->empty();
+  if (pushes) {
+    for (const Push& push : *pending.pushes) {
+      std::byte* buffer = offered_recv_[push.participant];
+      if (push.block != result->index || buffer == nullptr) continue;
+      void* place = buffer + push.to.index * pending.prepared->total_bytes + pending.done_bytes +
+                    push.to.offset;
+      counters_.pool_bytes_written += bytes;
+      if (count < PENSTOCK_MAX_DESTINATIONS) {
+        to[count++] = place;
+        ++pushed;
+      }
+    }
+  }
   const Call& call = pending.call;
+  const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
   {
     const FloatEnvironment environment;
-    const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
     ReduceArguments arguments{};
     arguments.type = call.type;
     // The folds of groups are multiplied already.
@@ -318,9 +427,11 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
     arguments.dst = to;
     arguments.count = bytes / penstock_type_size(call.type);
     arguments.scale = arguments.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
+    arguments.stream = pending.stream && (pushed > 0 || result == nullptr);
     kernels.reduce(arguments);
   }
-  for (std::uint32_t i = 0; i < count; ++i) publish(to[i], bytes);
+  if (pushes) push_rest(pending, *result, to[0], pushed);
+  for (std::uint32_t i = 0; i < own; ++i) publish(to[i], bytes);
   if (inlined_to != nullptr) write_inlined(pending, *inlined_to, to[0]);
   return true;
 }

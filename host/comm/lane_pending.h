@@ -6,6 +6,13 @@
 
 namespace penstock {
 
+// Where the others want what a block of this rank mirrors: for the first and for the last pass.
+struct Lane::Push {
+  std::uint32_t block;
+  std::uint32_t participant;
+  Slice to;  // of the participant's recv
+};
+
 // What depends on a call's numbers and on how its buffers lie to each other, not on where they are.
 struct Lane::Prepared {
   Call call;  // buffers null
@@ -14,9 +21,13 @@ struct Lane::Prepared {
   std::uint64_t total_bytes = 0;
   std::uint64_t pass_bytes = 0;
   std::uint64_t note = 0;
+  std::vector<Push> first_pushes;
+  std::vector<Push> last_pushes;
   std::shared_ptr<const Plan> first;  // of the first pass
   std::uint64_t last_bytes = 0;       // of the last pass
   std::shared_ptr<const Plan> last;
+  // Inlined, and every rank reads something of every other.
+  bool symmetric = false;
   // By participant: reads blocks that this rank writes.
   std::vector<bool> readers;
 };
@@ -24,10 +35,11 @@ struct Lane::Prepared {
 struct Lane::Pending : Request {
   Call call;
   std::shared_ptr<const Prepared> prepared;
-  std::uint64_t done_bytes = 0;     // of one part, by passes run or submitted so far
-  const Plan* plan = nullptr;       // of the pass being run; null before its first step
-  std::uint64_t pass_bytes = 0;     // of one part in that pass
-  penstock_address offer_send = 0;  // 0: not to be exposed
+  std::uint64_t done_bytes = 0;               // of one part, by passes run or submitted so far
+  const Plan* plan = nullptr;                 // of the pass being run; null before its first step
+  const std::vector<Push>* pushes = nullptr;  // of that plan
+  std::uint64_t pass_bytes = 0;               // of one part in that pass
+  penstock_address offer_send = 0;            // 0: not to be exposed
   penstock_address offer_recv = 0;
   std::uint64_t exposes = 0;  // kNoteOffers bits of this pass
   std::size_t next_step = 0;

@@ -14,6 +14,9 @@ Status check_tuning(const Tuning& tuning) {
     return error(Code::invalid_argument, "tuning: chunk_bytes is {}, and must be at least 64",
                  tuning.chunk_bytes);
   }
+  if (tuning.push > 1) {
+    return error(Code::invalid_argument, "tuning: push is {}, and must be 0 or 1", tuning.push);
+  }
   return {};
 }
 

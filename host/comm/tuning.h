@@ -21,6 +21,11 @@ struct Tuning {
   // A part (or shard) of at least this moves in `chunks` chunks, each published on its own.
   std::uint32_t chunk_bytes = 64 * 1024;
   std::uint32_t chunks = 4;
+  // 1: on coherent memory, who folds writes the result straight into receive buffers that others
+  // offer, which saves them a copy. But a rank that is stopped in the middle of that and wakes
+  // after the others gave it up still writes into their buffers. 0: nobody writes into a buffer of
+  // another.
+  std::uint32_t push = 0;
   bool operator==(const Tuning&) const = default;
 };
 
@@ -30,7 +35,7 @@ struct LocalTuning {
   // than telling everybody where they are.
   std::uint64_t expose_bytes = 8 * 1024;
   // Calls that write at least this stream their results past the cache.
-  std::uint64_t stream_bytes = std::uint64_t{64} << 20;
+  std::uint64_t stream_bytes = std::uint64_t{4} << 20;
   bool operator==(const LocalTuning&) const = default;
 };
 

@@ -14,20 +14,14 @@ void Fence::signal(std::uint64_t value) {
 
 void Fence::signal(std::uint64_t value, std::uint32_t index, std::uint64_t note) {
   counter_[1 + index].store(note, std::memory_order_relaxed);
-  const bool software = pool_->coherence() == Coherence::software;
-  if (software) pool_->platform().store_fence();
+  if (software_) pool_->platform().store_fence();
   counter_->store(value, std::memory_order_release);
-  if (software) pool_->publish(counter_, sizeof *counter_);
+  if (software_) pool_->publish(counter_, sizeof *counter_);
 }
 
 void Fence::leave_note(std::uint32_t index, std::uint64_t note) {
   counter_[1 + index].store(note, std::memory_order_release);
   pool_->publish(counter_, sizeof *counter_);
-}
-
-std::uint64_t Fence::load() const {
-  pool_->observe(counter_, sizeof *counter_);
-  return counter_->load(std::memory_order_acquire);
 }
 
 Status Fence::wait(std::uint64_t value, std::uint64_t deadline_ns, bool oversubscribed) const {

@@ -23,7 +23,9 @@ class Fence {
  public:
   // `line` is a resolved, line-aligned address inside the pool.
   Fence(const Pool& pool, void* line)
-      : pool_(&pool), counter_(static_cast<std::atomic<std::uint64_t>*>(line)) {}
+      : pool_(&pool),
+        counter_(static_cast<std::atomic<std::uint64_t>*>(line)),
+        software_(pool.coherence() == Coherence::software) {}
 
   // Raises the counter. A value that is not above the present one is ignored: fences never go back.
   void signal(std::uint64_t value);
@@ -38,7 +40,10 @@ class Fence {
     return counter_[1 + index].load(std::memory_order_relaxed);
   }
   // The counter as another host last published it.
-  std::uint64_t load() const;
+  std::uint64_t load() const {
+    if (software_) pool_->observe(counter_, sizeof *counter_);
+    return counter_->load(std::memory_order_acquire);
+  }
   bool reached(std::uint64_t value) const { return load() >= value; }
   // Waits until reached or until the platform's clock passes deadline_ns (deadline_exceeded names
   // the value waited for and the value seen).
@@ -47,6 +52,7 @@ class Fence {
  private:
   const Pool* pool_;
   std::atomic<std::uint64_t>* counter_;
+  bool software_;
 };
 
 }  // namespace penstock

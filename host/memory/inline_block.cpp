@@ -54,7 +54,7 @@ void InlineBlock::write(std::uint64_t sequence, std::uint64_t tag, const void* d
     room = kInlineLineBytes;
   }
   // No fence: lines may arrive in any order, because each carries its own flag.
-  if (pool_->coherence() == Coherence::software) {
+  if (software_) {
     pool_->publish(lines_, static_cast<std::size_t>(line + kLine - lines_));
   }
 }
@@ -64,7 +64,7 @@ InlineBlock::Arrival InlineBlock::read(std::uint64_t sequence, std::uint64_t exp
                                        std::uint64_t* taken, std::uint64_t* tag) const {
   const std::uint64_t lines = inline_lines(bytes);
   std::uint64_t i = *taken;
-  if (pool_->coherence() == Coherence::software) {
+  if (software_) {
     pool_->observe(lines_ + i * kLine, (lines - i) * kLine);
   }
   for (; i < lines; ++i) {

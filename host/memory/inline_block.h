@@ -33,7 +33,11 @@ constexpr std::uint64_t inline_lines(std::uint64_t bytes) {
 // A handle on inline_lines(bytes) lines of the pool. One process writes, any number read.
 class InlineBlock {
  public:
-  InlineBlock(const Pool& pool, void* lines) : pool_(&pool), lines_(static_cast<char*>(lines)) {}
+  InlineBlock(const Pool& pool, void* lines)
+      : InlineBlock(pool, lines, pool.coherence() == Coherence::software) {}
+  // `software`: the pool's coherence, for callers that have it at hand.
+  InlineBlock(const Pool& pool, void* lines, bool software)
+      : pool_(&pool), lines_(static_cast<char*>(lines)), software_(software) {}
 
   void write(std::uint64_t sequence, std::uint64_t tag, const void* data,
              std::uint64_t bytes) const;
@@ -48,6 +52,7 @@ class InlineBlock {
  private:
   const Pool* pool_;
   char* lines_;
+  bool software_;
 };
 
 }  // namespace penstock

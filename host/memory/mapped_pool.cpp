@@ -2,6 +2,7 @@
 #include "penstock/memory/mapped_pool.h"
 
 #include <algorithm>
+#include <shared_mutex>
 
 #include "penstock/base/log.h"
 
@@ -31,6 +32,29 @@ const char* region_kind_name(RegionKind kind) {
   }
   return "?";
 }
+
+namespace {
+
+// What this process has mapped, whoever did it: an application maps a pool that a comm has mapped
+// for itself, and memory of the one is memory of the other.
+struct Mapping {
+  const void* owner;
+  const Platform* platform;
+  std::uint64_t identity;  // of the file
+  std::uintptr_t base;
+  std::uint64_t bytes;
+};
+struct Mappings {
+  std::shared_mutex mutex;
+  std::vector<Mapping> list;
+};
+// Never destroyed: a pool may be the last thing that goes.
+Mappings& mappings() {
+  static auto* const instance = new Mappings;
+  return *instance;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Pool>> Pool::map(Platform& platform, const std::string& spec,
                                         const MapOptions& options) {
@@ -69,11 +93,17 @@ Status MappedPool::open() {
       PENSTOCK_TRY(file.reserve(size));
     }
     PENSTOCK_ASSIGN(std::byte * base, file.map(block.bytes));
-    devices_.push_back({file.path(), base, block.bytes, block.data_offset});
+    devices_.push_back({file.path(), base, block.bytes, block.data_offset, file.identity()});
   }
   table_.emplace(devices_[0].base + first.table_offset, found.superblocks, memory_);
   file_ = std::move(found.files[0]);
   file_identity_ = file_->identity();
+  const std::unique_lock<std::shared_mutex> guard(mappings().mutex);
+  for (const Device& device : devices_) {
+    mappings().list.push_back({this, &platform_, device.identity,
+                               reinterpret_cast<std::uintptr_t>(device.base), device.bytes});
+  }
+  is_listed_ = true;
   return Status();
 }
 
@@ -104,6 +134,10 @@ MappedPool::~MappedPool() {
   if (has_lease_ && check_process().ok()) {
     const LeaseRecord none{};
     memory_.store(lease_record(lease_.host, lease_.lock_slot), &none, sizeof none);
+  }
+  if (is_listed_) {
+    const std::unique_lock<std::shared_mutex> guard(mappings().mutex);
+    std::erase_if(mappings().list, [this](const Mapping& one) { return one.owner == this; });
   }
   for (const Device& device : devices_) {
     const Status unmapped = platform_.unmap(device.base, device.bytes);
@@ -149,6 +183,24 @@ bool MappedPool::address_of(const void* data, std::uint64_t bytes, penstock_addr
     if (resolve(address, bytes) == nullptr) return false;
     *out = address;
     return true;
+  }
+  return address_elsewhere(data, bytes, out);
+}
+
+bool MappedPool::address_elsewhere(const void* data, std::uint64_t bytes,
+                                   penstock_address* out) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  const std::shared_lock<std::shared_mutex> guard(mappings().mutex);
+  for (const Mapping& mapping : mappings().list) {
+    if (mapping.owner == this || mapping.platform != &platform_) continue;
+    if (at < mapping.base || at - mapping.base >= mapping.bytes) continue;
+    for (std::uint32_t index = 0; index < devices_.size(); ++index) {
+      if (devices_[index].identity != mapping.identity) continue;
+      const penstock_address address = penstock_address_make(index, at - mapping.base);
+      if (resolve(address, bytes) == nullptr) return false;
+      *out = address;
+      return true;
+    }
   }
   return false;
 }

@@ -64,6 +64,7 @@ class MappedPool final : public Pool {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;
     std::uint64_t data_offset = 0;
+    std::uint64_t identity = 0;  // of the file
   };
   class NamedLock;
 
@@ -74,6 +75,9 @@ class MappedPool final : public Pool {
   Status check_process() const;
   LeaseRecord* lease_record(std::uint32_t host, std::uint32_t slot) const;
   std::string label(const RegionEntry& entry) const;
+
+  // The pool offset of memory inside another mapping of the same files by this process.
+  bool address_elsewhere(const void* data, std::uint64_t bytes, penstock_address* out) const;
 
   // All below with the table lock held.
   bool is_reclaimable(const LiveEntry& entry);
@@ -104,6 +108,7 @@ class MappedPool final : public Pool {
   std::uint64_t file_identity_ = 0;
   Lease lease_;
   bool has_lease_ = false;
+  bool is_listed_ = false;  // in the list of this process's mappings
   std::array<std::atomic<bool>, kNamedLocks> lock_taken_{};
 
   mutable std::mutex mutex_;

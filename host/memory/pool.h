@@ -121,7 +121,8 @@ class Pool {
 
   // Translation. resolve: null unless [address, address + bytes) lies in one device's data.
   virtual std::byte* resolve(penstock_address address, std::uint64_t bytes) const = 0;
-  // The pool offset of memory inside a mapping of this pool; false if it is other memory.
+  // The pool offset of memory inside a mapping of this pool, this one or another one of this
+  // process; false if it is other memory.
   virtual bool address_of(const void* data, std::uint64_t bytes, penstock_address* out) const = 0;
 
   // The space of history `which` of what the pool keeps for its hosts; base is null where there is

@@ -286,7 +286,7 @@ TEST_F(PoolTest, map_names_what_is_wrong) {
   const Status version = Pool::map(platform_, spec_).status();
   EXPECT_EQ(version.code(), Code::unsupported);
   EXPECT_THAT(version.message(), HasSubstr(spec_ + ".1 is a pool of format version 9"));
-  patch_file(spec_ + ".1", 8, "\x01");
+  patch_file(spec_ + ".1", 8, "\x02");
   EXPECT_NE(map(), nullptr);
 
   ASSERT_EQ(::truncate((spec_ + ".1").c_str(), 1 << 20), 0);
@@ -351,6 +351,20 @@ TEST_F(PoolTest, translation_stays_within_the_data_of_a_device) {
   int local = 0;
   EXPECT_FALSE(pool->address_of(&local, sizeof local, &back));
   EXPECT_FALSE(pool->address_of(memory, 2 * kMiB, &back));
+}
+
+TEST_F(PoolTest, memory_of_another_mapping_of_the_pool_is_found) {
+  create(2 * kMiB, 2);
+  auto pool = map();
+  auto other = map();
+  const auto region = other->allocate(request(4096, "", 1)).value();
+  std::byte* memory = other->resolve(region.address, region.bytes);
+  ASSERT_NE(memory, pool->resolve(region.address, region.bytes));
+  penstock_address found = 0;
+  ASSERT_TRUE(pool->address_of(memory + 64, 128, &found));
+  EXPECT_EQ(found, region.address + 64);
+  other.reset();
+  EXPECT_FALSE(pool->address_of(memory + 64, 128, &found)) << "it is no longer mapped";
 }
 
 TEST_F(PoolTest, removal_while_mapped) {
