@@ -1,9 +1,9 @@
 // Conversion, weights, block-scaled int8 and OUTER_STEP with the host's vector instructions.
 //
 // So many pairs of types times so many folds cannot each have a loop of its own. A chunk of
-// elements is folded in f32 (f64) in a buffer that stays in the first cache: every source is
-// widened and joined into it in turn, and then it is rounded into the destination. What a source or
-// a destination costs depends on one type only, and memory is still passed once.
+// elements is folded in f32 (f64) into a buffer that stays in the first cache, and rounded from
+// there into the destinations. So a fold depends on the sources' type only, rounding on the
+// result's only, and memory is still passed once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/engine/simd_fused.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
@@ -26,104 +26,142 @@ void OuterStep(const OuterStepArguments& a) { scalar_outer_step(a); }
 // Elements of a chunk: a multiple of every vector and of every block.
 constexpr std::size_t kChunk = 1024;
 
-enum class Join { first, add, multiply, minimum, maximum };
+enum class Join { add, multiply, minimum, maximum };
 
-// How a source's vector enters the fold.
-template <class Math, Join kJoin, bool kScaled>
-struct Joiner {
-  using Vec = typename Math::Vec;
-  Vec factor;
-  HWY_INLINE Vec operator()(Vec so_far, Vec next) const {
-    if constexpr (kScaled) next = Math::Mul(next, factor);
-    if constexpr (kJoin == Join::first) return next;
-    if constexpr (kJoin == Join::add) return Math::Add(so_far, next);
-    if constexpr (kJoin == Join::multiply) return Math::Mul(so_far, next);
-    if constexpr (kJoin == Join::minimum) return Math::Minimum(so_far, next);
-    if constexpr (kJoin == Join::maximum) return Math::Maximum(so_far, next);
-  }
+// How the next source's vector enters the fold.
+template <class Math, Join kJoin>
+HWY_INLINE typename Math::Vec JoinVectors(typename Math::Vec so_far, typename Math::Vec next) {
+  if constexpr (kJoin == Join::add) return Math::Add(so_far, next);
+  if constexpr (kJoin == Join::multiply) return Math::Mul(so_far, next);
+  if constexpr (kJoin == Join::minimum) return Math::Minimum(so_far, next);
+  if constexpr (kJoin == Join::maximum) return Math::Maximum(so_far, next);
+}
+
+// A chunk of every source, of one type: element i of source s begins at src[s] + i * size.
+template <typename T>
+struct Sources {
+  std::uint32_t type;
+  std::uint32_t block;
+  std::uint32_t n;
+  const std::uint8_t* data[PENSTOCK_MAX_SOURCES];
+  T factors[PENSTOCK_MAX_SOURCES];  // of a scaled fold
 };
 
-template <class Lanes, typename T, class Op>
-HWY_INLINE void JoinElements(const std::uint8_t* src, std::size_t n, const Op& op, T* fold) {
-  using D = typename Lanes::D;
+template <class Lanes, bool kScaled, typename T>
+HWY_INLINE typename Lanes::Vec LoadScaled(const Sources<T>& sources, std::uint32_t s,
+                                          const std::uint8_t* at) {
+  const typename Lanes::Vec v = Lanes::Load(at);
+  if constexpr (kScaled) return Lanes::Mul(v, hn::Set(typename Lanes::D(), sources.factors[s]));
+  return v;
+}
+
+template <class Lanes, Join kJoin, bool kScaled, typename T>
+HWY_NOINLINE void FoldElements(const Sources<T>& sources, std::size_t n, T* fold) {
+  using Vec = typename Lanes::Vec;
+  const typename Lanes::D d;
   constexpr std::size_t kSize = sizeof(typename Lanes::Stored);
+  constexpr std::size_t kBytes = Lanes::kLanes * kSize;
   std::size_t i = 0;
-  for (; i + Lanes::kLanes <= n; i += Lanes::kLanes)
-    hn::Store(op(hn::Load(D(), fold + i), Lanes::Load(src + i * kSize)), D(), fold + i);
-  if (i == n) return;
-  alignas(64) std::uint8_t rest[Lanes::kLanes * kSize] = {};
-  std::memcpy(rest, src + i * kSize, (n - i) * kSize);
-  hn::Store(op(hn::Load(D(), fold + i), Lanes::Load(rest)), D(), fold + i);
+  for (; i + 2 * Lanes::kLanes <= n; i += 2 * Lanes::kLanes) {
+    const std::uint8_t* p = sources.data[0] + i * kSize;
+    Vec v0 = LoadScaled<Lanes, kScaled>(sources, 0, p);
+    Vec v1 = LoadScaled<Lanes, kScaled>(sources, 0, p + kBytes);
+    for (std::uint32_t s = 1; s < sources.n; ++s) {
+      p = sources.data[s] + i * kSize;
+      v0 = JoinVectors<Lanes, kJoin>(v0, LoadScaled<Lanes, kScaled>(sources, s, p));
+      v1 = JoinVectors<Lanes, kJoin>(v1, LoadScaled<Lanes, kScaled>(sources, s, p + kBytes));
+    }
+    hn::Store(v0, d, fold + i);
+    hn::Store(v1, d, fold + i + Lanes::kLanes);
+  }
+  // What is left goes through a buffer of one vector, so that nothing outside of the operands is
+  // touched.
+  for (; i < n; i += Lanes::kLanes) {
+    const std::size_t bytes = std::min(n - i, std::size_t{Lanes::kLanes}) * kSize;
+    alignas(64) std::uint8_t rest[kBytes] = {};
+    std::memcpy(rest, sources.data[0] + i * kSize, bytes);
+    Vec v = LoadScaled<Lanes, kScaled>(sources, 0, rest);
+    for (std::uint32_t s = 1; s < sources.n; ++s) {
+      std::memcpy(rest, sources.data[s] + i * kSize, bytes);
+      v = JoinVectors<Lanes, kJoin>(v, LoadScaled<Lanes, kScaled>(sources, s, rest));
+    }
+    hn::Store(v, d, fold + i);
+  }
+}
+
+// kLanes elements of a record, `at` codes from its first.
+template <bool kScaled>
+HWY_INLINE VF LoadCodes(const Sources<float>& sources, std::uint32_t s, std::size_t record,
+                        std::size_t at) {
+  const DF df;
+  const hn::Rebind<std::int8_t, DF> d8;
+  const std::uint8_t* const p = sources.data[s] + record;
+  float scale;
+  std::memcpy(&scale, p, sizeof scale);
+  const auto* codes = reinterpret_cast<const std::int8_t*>(p + PENSTOCK_BLOCK_SCALE_BYTES + at);
+  const VF code = hn::ConvertTo(df, hn::PromoteTo(DI(), hn::LoadU(d8, codes)));
+  const VF nan = hn::Set(df, std::bit_cast<float>(numeric::kNanF32));
+  const VF nan_code = hn::Set(df, static_cast<float>(numeric::kNanCode));
+  const VF value = hn::IfThenElse(hn::Eq(code, nan_code), nan, hn::Mul(code, hn::Set(df, scale)));
+  if constexpr (kScaled) return hn::Mul(value, hn::Set(df, sources.factors[s]));
+  return value;
 }
 
 // Records of block-scaled int8 are whole, so that there is no rest.
-template <class Op>
-HWY_INLINE void JoinRecords(const std::uint8_t* src, std::size_t block, std::size_t n, const Op& op,
-                            float* fold) {
-  const DF df;
-  const DI di;
-  const hn::Rebind<std::int8_t, DF> d8;
-  const VF nan = hn::Set(df, std::bit_cast<float>(numeric::kNanF32));
-  const VF nan_code = hn::Set(df, static_cast<float>(numeric::kNanCode));
-  for (std::size_t first = 0; first < n; first += block) {
-    float scale_bits;
-    std::memcpy(&scale_bits, src, sizeof scale_bits);
-    const VF scale = hn::Set(df, scale_bits);
-    const auto* codes = reinterpret_cast<const std::int8_t*>(src + PENSTOCK_BLOCK_SCALE_BYTES);
-    for (std::size_t i = 0; i < block; i += hn::MaxLanes(df)) {
-      const VF code = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, codes + i)));
-      const VF value = hn::IfThenElse(hn::Eq(code, nan_code), nan, hn::Mul(code, scale));
-      float* const at = fold + first + i;
-      hn::Store(op(hn::Load(df, at), value), df, at);
+template <Join kJoin, bool kScaled>
+HWY_NOINLINE void FoldRecords(const Sources<float>& sources, std::size_t n, float* fold) {
+  constexpr std::size_t kLanes = hn::MaxLanes(DF());
+  std::size_t record = 0;
+  for (std::size_t first = 0; first < n; first += sources.block) {
+    for (std::size_t i = 0; i < sources.block; i += kLanes) {
+      VF v = LoadCodes<kScaled>(sources, 0, record, i);
+      for (std::uint32_t s = 1; s < sources.n; ++s)
+        v = JoinVectors<NarrowMath, kJoin>(v, LoadCodes<kScaled>(sources, s, record, i));
+      hn::Store(v, DF(), fold + first + i);
     }
-    src += PENSTOCK_BLOCK_SCALE_BYTES + block;
+    record += PENSTOCK_BLOCK_SCALE_BYTES + sources.block;
   }
 }
-
-struct Source {
-  std::uint32_t type;
-  std::uint32_t block;
-  const std::uint8_t* data;
-  std::size_t n;
-};
 
 template <Join kJoin, bool kScaled>
-HWY_NOINLINE void JoinAs(const Source& s, float factor, float* fold) {
-  const Joiner<NarrowMath, kJoin, kScaled> op{hn::Set(DF(), factor)};
-  switch (s.type) {
+void FoldAs(const Sources<float>& sources, std::size_t n, float* fold) {
+  switch (sources.type) {
     case PENSTOCK_INT8:
-      return JoinRecords(s.data, s.block, s.n, op, fold);
+      return FoldRecords<kJoin, kScaled>(sources, n, fold);
     case PENSTOCK_F16:
-      return JoinElements<F16Lanes>(s.data, s.n, op, fold);
+      return FoldElements<F16Lanes, kJoin, kScaled>(sources, n, fold);
     case PENSTOCK_BF16:
-      return JoinElements<Bf16Lanes>(s.data, s.n, op, fold);
+      return FoldElements<Bf16Lanes, kJoin, kScaled>(sources, n, fold);
     case PENSTOCK_F8E4M3:
-      return JoinElements<F8e4m3Lanes>(s.data, s.n, op, fold);
+      return FoldElements<F8e4m3Lanes, kJoin, kScaled>(sources, n, fold);
     case PENSTOCK_F8E5M2:
-      return JoinElements<F8e5m2Lanes>(s.data, s.n, op, fold);
+      return FoldElements<F8e5m2Lanes, kJoin, kScaled>(sources, n, fold);
     case PENSTOCK_F32:
-      return JoinElements<FloatLanes<float>>(s.data, s.n, op, fold);
+      return FoldElements<FloatLanes<float>, kJoin, kScaled>(sources, n, fold);
     default:
-      PENSTOCK_CHECK(false, "type {} is not folded in f32", s.type);
+      PENSTOCK_CHECK(false, "type {} is not folded in f32", sources.type);
   }
 }
 
-void JoinSource(std::uint32_t redop, bool is_first, const Source& s, const float* factor,
-                float* fold) {
-  if (factor != nullptr)
-    return is_first ? JoinAs<Join::first, true>(s, *factor, fold)
-                    : JoinAs<Join::add, true>(s, *factor, fold);
-  if (is_first) return JoinAs<Join::first, false>(s, 0, fold);
+void FoldSources(std::uint32_t redop, bool scaled, const Sources<float>& sources, std::size_t n,
+                 float* fold) {
+  if (scaled) return FoldAs<Join::add, true>(sources, n, fold);
   switch (redop) {
     case PENSTOCK_PROD:
-      return JoinAs<Join::multiply, false>(s, 0, fold);
+      return FoldAs<Join::multiply, false>(sources, n, fold);
     case PENSTOCK_MIN:
-      return JoinAs<Join::minimum, false>(s, 0, fold);
+      return FoldAs<Join::minimum, false>(sources, n, fold);
     case PENSTOCK_MAX:
-      return JoinAs<Join::maximum, false>(s, 0, fold);
+      return FoldAs<Join::maximum, false>(sources, n, fold);
     default:
-      return JoinAs<Join::add, false>(s, 0, fold);
+      return FoldAs<Join::add, false>(sources, n, fold);
   }
+}
+
+template <typename T>
+void SetData(const void* const* src, std::uint64_t at, Sources<T>* sources) {
+  for (std::uint32_t s = 0; s < sources->n; ++s)
+    sources->data[s] = static_cast<const std::uint8_t*>(src[s]) + at;
 }
 
 template <class Lanes, typename T>
@@ -250,20 +288,16 @@ struct RoundF64 {
   }
 };
 
+// With weights only: what else f64 does has loops of its own.
 void ReduceF64(const ReduceArguments& a) {
   alignas(64) double fold[kChunk];
   const auto* weights = static_cast<const double*>(a.weights);
-  using Lanes = FloatLanes<double>;
+  Sources<double> sources{a.type, 0, a.n_src, {}, {}};
+  std::copy_n(weights, a.n_src, sources.factors);
   for (std::uint64_t first = 0; first < a.count; first += kChunk) {
     const std::size_t n = std::min<std::uint64_t>(kChunk, a.count - first);
-    for (std::uint32_t s = 0; s < a.n_src; ++s) {
-      const auto* src = static_cast<const std::uint8_t*>(a.src[s]) + first * sizeof(double);
-      const auto factor = hn::Set(hn::ScalableTag<double>(), weights[s]);
-      if (s == 0)
-        JoinElements<Lanes>(src, n, Joiner<FloatMath<double>, Join::first, true>{factor}, fold);
-      else
-        JoinElements<Lanes>(src, n, Joiner<FloatMath<double>, Join::add, true>{factor}, fold);
-    }
+    SetData(a.src, first * sizeof(double), &sources);
+    FoldElements<FloatLanes<double>, Join::add, true>(sources, n, fold);
     if (a.redop == PENSTOCK_AVG) Finish(a, weights, n, fold);
     Deliver<double>(a, first * sizeof(double), n * sizeof(double), RoundF64{fold, n});
   }
@@ -273,17 +307,17 @@ void ReduceFused(const ReduceArguments& a) {
   if (a.type == PENSTOCK_F64) return ReduceF64(a);
   alignas(64) float fold[kChunk];
   const auto* weights = static_cast<const float*>(a.weights);
-  const auto multiplier = std::bit_cast<float>(static_cast<std::uint32_t>(a.scale));
+  Sources<float> sources{a.type, a.block, a.n_src, {}, {}};
+  const bool scaled = weights != nullptr || a.redop == PENSTOCK_PREMUL_SUM;
+  if (weights != nullptr)
+    std::copy_n(weights, a.n_src, sources.factors);
+  else
+    std::fill_n(sources.factors, a.n_src,
+                std::bit_cast<float>(static_cast<std::uint32_t>(a.scale)));
   for (std::uint64_t first = 0; first < a.count; first += kChunk) {
     const std::size_t n = std::min<std::uint64_t>(kChunk, a.count - first);
-    const std::uint64_t src_at = penstock_operand_bytes(a.type, a.block, first);
-    for (std::uint32_t s = 0; s < a.n_src; ++s) {
-      const float* factor = weights != nullptr               ? weights + s
-                            : a.redop == PENSTOCK_PREMUL_SUM ? &multiplier
-                                                             : nullptr;
-      const auto* src = static_cast<const std::uint8_t*>(a.src[s]) + src_at;
-      JoinSource(a.redop, s == 0, Source{a.type, a.block, src, n}, factor, fold);
-    }
+    SetData(a.src, penstock_operand_bytes(a.type, a.block, first), &sources);
+    FoldSources(a.redop, scaled, sources, n, fold);
     if (a.redop == PENSTOCK_AVG) Finish(a, weights, n, fold);
     Deliver<float>(a, penstock_operand_bytes(a.result_type(), a.block, first),
                    penstock_operand_bytes(a.result_type(), a.block, n), RoundF32{a, fold, n});
@@ -309,13 +343,11 @@ void OuterStep(const OuterStepArguments& a) {
   alignas(64) float fold[kChunk];
   const OuterFactors factors{hn::Set(DF(), 1.0f / static_cast<float>(a.n_src)),
                              hn::Set(DF(), a.learning_rate), hn::Set(DF(), a.momentum_factor)};
+  Sources<float> sources{a.type, a.block, a.n_src, {}, {}};
   for (std::uint64_t first = 0; first < a.count; first += kChunk) {
     const std::size_t n = std::min<std::uint64_t>(kChunk, a.count - first);
-    const std::uint64_t src_at = penstock_operand_bytes(a.type, a.block, first);
-    for (std::uint32_t s = 0; s < a.n_src; ++s) {
-      const auto* src = static_cast<const std::uint8_t*>(a.src[s]) + src_at;
-      JoinSource(PENSTOCK_SUM, s == 0, Source{a.type, a.block, src, n}, nullptr, fold);
-    }
+    SetData(a.src, penstock_operand_bytes(a.type, a.block, first), &sources);
+    FoldSources(PENSTOCK_SUM, false, sources, n, fold);
     auto* momentum = static_cast<std::uint8_t*>(a.momentum) + first * sizeof(float);
     auto* parameters = static_cast<std::uint8_t*>(a.parameters) + first * sizeof(float);
     std::size_t i = 0;
