@@ -3,22 +3,16 @@
 #include <mutex>
 #include <string>
 
-#include "last_error.h"
-#include "penstock/comm/comm.h"
-#include "penstock/comm/world.h"
+#include "comm_handle.h"
 
 using penstock::Call;
 using penstock::Code;
 using penstock::Collective;
 using penstock::Status;
+using penstock::sdk::check_size;
 using penstock::sdk::guarded;
-
-// The order of the members is the order of dependence: the comm goes before its world.
-struct penstock_comm {
-  std::shared_ptr<penstock::World> world;
-  std::shared_ptr<penstock::Pool> pool;  // only when the configuration names one
-  std::unique_ptr<penstock::Comm> comm;
-};
+using penstock::sdk::null_comm;
+using penstock::sdk::to_collective;
 
 struct penstock_request {
   penstock_comm* comm;
@@ -41,13 +35,6 @@ penstock::Result<std::shared_ptr<penstock::World>> shared_world() {
   current = world;
   process = platform.process_generation();
   return world;
-}
-
-Status check_size(const char* what, std::size_t size, std::size_t known) {
-  if (size == known) return {};
-  return penstock::error(Code::invalid_argument,
-                         "{}.size is {}, this library knows {}; set it with the _INIT macro", what,
-                         size, known);
 }
 
 Status join(const penstock_comm_config* given, penstock_comm** out) {
@@ -106,8 +93,6 @@ Status join(const penstock_comm_config* given, penstock_comm** out) {
   return {};
 }
 
-Status null_comm();
-
 // A comm that `make` makes out of another, in the same world and pool.
 template <typename Make>
 penstock_status derive(penstock_comm* comm, penstock_comm** made, Make make) {
@@ -123,8 +108,6 @@ penstock_status derive(penstock_comm* comm, penstock_comm** made, Make make) {
     return {};
   });
 }
-
-Status null_comm() { return Status(Code::invalid_argument, "the comm is null"); }
 
 penstock_status run(penstock_comm* comm, const Call& call) {
   return guarded([&] { return comm == nullptr ? null_comm() : comm->comm->run(call); });
@@ -151,24 +134,29 @@ Call send_call(const void* data, std::uint64_t count, penstock_type type, std::u
 
 penstock::Result<Call> convert(const penstock_call& given) {
   PENSTOCK_TRY(check_size("penstock_call", given.size, sizeof(given)));
-  static constexpr Collective kCollective[] = {
-      Collective::all_reduce, Collective::broadcast,      Collective::reduce,
-      Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all,
-      Collective::gather,     Collective::scatter,        Collective::send_recv,
-      Collective::send_recv,  Collective::barrier};
-  const auto index = static_cast<std::size_t>(given.collective);
-  if (index >= std::size(kCollective)) {
-    return penstock::error(Code::invalid_argument, "collective {} does not exist; 0 to {} do",
-                           index, std::size(kCollective) - 1);
-  }
-  Call call = make_call(kCollective[index], given.send, given.recv, given.count, given.type,
-                        given.op, given.root);
+  PENSTOCK_ASSIGN(const Collective collective, to_collective(given.collective));
+  Call call =
+      make_call(collective, given.send, given.recv, given.count, given.type, given.op, given.root);
   call.scale = given.scale;
   call.sender = given.collective == PENSTOCK_SEND;
   return call;
 }
 
 }  // namespace
+
+penstock::Result<Collective> penstock::sdk::to_collective(std::int64_t number) {
+  static constexpr Collective kCollective[] = {
+      Collective::all_reduce, Collective::broadcast,      Collective::reduce,
+      Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all,
+      Collective::gather,     Collective::scatter,        Collective::send_recv,
+      Collective::send_recv,  Collective::barrier};
+  const auto index = static_cast<std::size_t>(number);
+  if (index >= std::size(kCollective)) {
+    return error(Code::invalid_argument, "collective {} does not exist; 0 to {} do", number,
+                 std::size(kCollective) - 1);
+  }
+  return kCollective[index];
+}
 
 extern "C" {
 

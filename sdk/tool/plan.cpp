@@ -22,6 +22,7 @@ struct PlanOptions {
   std::string collective;
   std::uint32_t ranks = 4;
   std::uint32_t devices = 2;
+  std::uint32_t group = 0;
   std::uint64_t size = std::uint64_t{1} << 20;
   std::string type = "f32";
   std::uint32_t root = 0;
@@ -59,6 +60,7 @@ Result<Passes> make_passes(const PlanOptions& options) {
   key.topology.ranks = options.ranks;
   // One memory device is the fences' where there is more than one.
   key.topology.payload_devices = std::max(1u, options.devices - 1);
+  key.topology.group = options.group;
   key.root = options.root;
   key.element_bytes = penstock_type_size(type);
   key.in_place = options.in_place;
@@ -161,6 +163,8 @@ void add_plan(CLI::App& app, Context& context) {
   add_number(*command, "-n,--ranks", options->ranks, 1, kMaxRanks, "Ranks of the comm");
   add_number(*command, "--devices", options->devices, 1, PENSTOCK_MAX_DEVICES,
              "Memory devices of the pool");
+  add_number(*command, "--group", options->group, 0, kMaxRanks,
+             "Ranks of a group, for reductions in two levels; 0: one level");
   add_size(*command, "--size", options->size, 0, std::uint64_t{1} << 50,
            "Bytes, as `penstock perf` counts them: of the vector, or of all ranks' parts", "1M");
   command->add_option("--type", options->type, "Element type")

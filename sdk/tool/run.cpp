@@ -10,6 +10,7 @@
 #include "penstock/base/env.h"
 #include "penstock/comm/plan.h"
 #include "penstock/comm/world.h"
+#include "run_reports.h"
 
 namespace penstock::tool {
 namespace {
@@ -19,6 +20,7 @@ struct RunOptions {
   std::uint32_t devices = 0;    // 0: PENSTOCK_POOL_DEVICES
   std::uint64_t pool_size = 0;  // 0: PENSTOCK_POOL_BYTES
   std::string pool;
+  RunReports reports;
 };
 
 Result<TemporaryPool> make_pool(const RunOptions& options) {
@@ -58,7 +60,11 @@ int run_ranks(RunOptions& options) {
       {"PENSTOCK_SIZE", std::to_string(options.launch.ranks)},
       {"PENSTOCK_COMM", fmt::format("run-{}-{:08x}", platform.self().pid,
                                     static_cast<std::uint32_t>(platform.random()))}};
-  return launcher.run(options.launch);
+  const Status prepared = options.reports.prepare(&options.launch);
+  if (!prepared.ok()) return fail("run", prepared);
+  const int status = launcher.run(options.launch);
+  options.reports.finish(options.launch.ranks);
+  return status;
 }
 
 }  // namespace
@@ -88,6 +94,12 @@ void add_run(CLI::App& app, Context& context) {
              "Seconds that the others get when one rank fails");
   command->add_flag("--bind", options->launch.bind, "Bind rank r to the r-th CPU");
   command->add_flag("--tag-output", options->launch.tag_output, "Begin each line with [rank]");
+  command->add_flag("--stats", options->reports.stats,
+                    "Print the statistics of the comms when the ranks have ended");
+  command
+      ->add_option("--trace", options->reports.trace,
+                   "Write a timeline of all ranks, which ui.perfetto.dev opens")
+      ->type_name("FILE");
   command->callback([&context, options, command] {
     options->launch.command =
         context.rank_command.empty() ? command->remaining() : context.rank_command;

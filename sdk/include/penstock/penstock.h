@@ -189,6 +189,131 @@ PENSTOCK_API enum penstock_status penstock_wait(penstock_request* request);
 /* Before the comm is destroyed. A call that is not done goes on. */
 PENSTOCK_API void penstock_request_free(penstock_request* request);
 
+/* ---- windows: one-sided access ----
+ *
+ * Every rank exposes bytes of the pool; any rank writes into and reads from them without a call at
+ * the other. A put writes whole cache lines: its offset is a multiple of 64, and what its last line
+ * has behind the end becomes zero. Two ranks write the same line only if the second has waited for
+ * a signal that came after the first one's put. A window is used by one thread at a time, and
+ * destroyed before its comm.
+ */
+typedef struct penstock_window penstock_window;
+
+typedef struct penstock_window_config {
+  size_t size;           /* sizeof(penstock_window_config) */
+  uint64_t bytes;        /* that this rank exposes; may differ between ranks */
+  uint32_t signals;      /* counters per pair of ranks and direction; 0: 16 */
+  uint32_t blocks;       /* that each rank can publish */
+  uint64_t block_bytes;  /* the most that one holds */
+  uint32_t block_copies; /* versions that stay readable, 1 to 4; 0: 1 */
+  uint32_t timeout_ms;   /* deadline of every wait; 0: 30000 */
+} penstock_window_config;
+#define PENSTOCK_WINDOW_CONFIG_INIT \
+  { sizeof(penstock_window_config), 0, 0, 0, 0, 0, 0 }
+
+/* Every rank calls it, with the same signals, blocks, block_bytes and block_copies. All get their
+ * window, or all get an error. */
+PENSTOCK_API enum penstock_status penstock_window_make(penstock_comm* comm,
+                                                       const penstock_window_config* config,
+                                                       penstock_window** window);
+/* Leaves, and waits for nobody. The memory is free once all ranks have left or are dead. */
+PENSTOCK_API void penstock_window_destroy(penstock_window* window);
+/* This rank's part, and how many bytes a rank exposes. */
+PENSTOCK_API void* penstock_window_data(penstock_window* window);
+PENSTOCK_API uint64_t penstock_window_bytes(const penstock_window* window, uint32_t rank);
+
+/* The data is the caller's again when put returns; whoever sees a later signal sees it. */
+PENSTOCK_API enum penstock_status penstock_window_put(penstock_window* window, uint32_t target,
+                                                      uint64_t offset, const void* data,
+                                                      uint64_t bytes);
+PENSTOCK_API enum penstock_status penstock_window_get(penstock_window* window, uint32_t source,
+                                                      uint64_t offset, void* data, uint64_t bytes);
+/* Around loads and stores of one's own part: publish makes stores visible to those who see a later
+ * signal, observe drops what this processor has cached of what others put. */
+PENSTOCK_API enum penstock_status penstock_window_publish(penstock_window* window, uint64_t offset,
+                                                          uint64_t bytes);
+PENSTOCK_API enum penstock_status penstock_window_observe(penstock_window* window, uint64_t offset,
+                                                          uint64_t bytes);
+/* Raises the counter that this rank has at the target; counters begin at 0 and never fall. */
+PENSTOCK_API enum penstock_status penstock_window_signal(penstock_window* window, uint32_t target,
+                                                         uint32_t slot, uint64_t value);
+/* Until the source's counter here is at least `value`; timeout_ms 0: the window's. */
+PENSTOCK_API enum penstock_status penstock_window_wait_signal(penstock_window* window,
+                                                              uint32_t source, uint32_t slot,
+                                                              uint64_t value, uint32_t timeout_ms);
+/* The same for any rank; *source tells which. */
+PENSTOCK_API enum penstock_status penstock_window_wait_any(penstock_window* window, uint32_t slot,
+                                                           uint64_t value, uint32_t timeout_ms,
+                                                           uint32_t* source);
+
+/* Blocks: published by their owner, fetched by any number of readers, who write nothing and
+ * recognise that a block was overwritten while they read it. */
+typedef struct penstock_block {
+  size_t size; /* sizeof(penstock_block) */
+  uint32_t owner;
+  uint32_t slot;
+  uint64_t version; /* from 1 */
+  uint64_t key;     /* the publisher's */
+  uint64_t bytes;
+} penstock_block;
+#define PENSTOCK_BLOCK_INIT \
+  { sizeof(penstock_block), 0, 0, 0, 0, 0 }
+
+/* The next version of this rank's block in `slot`; *version (may be null) receives its number. */
+PENSTOCK_API enum penstock_status penstock_window_publish_block(penstock_window* window,
+                                                                uint32_t slot, uint64_t key,
+                                                                const void* data, uint64_t bytes,
+                                                                uint64_t* version);
+/* The newest version, at least min_version, which is waited for. PENSTOCK_OUT_OF_RANGE if it has
+ * more than `capacity` bytes. `block` (may be null) receives what it is. */
+PENSTOCK_API enum penstock_status penstock_window_fetch_block(
+    penstock_window* window, uint32_t owner, uint32_t slot, uint64_t min_version, void* data,
+    uint64_t capacity, uint32_t timeout_ms, penstock_block* block);
+/* The first block with this key, by owner and slot; PENSTOCK_NOT_FOUND if nobody has published
+ * one. */
+PENSTOCK_API enum penstock_status penstock_window_find_block(penstock_window* window, uint64_t key,
+                                                             penstock_block* block);
+
+/* ---- averaging between random partners ---- */
+
+/* Replaces the elements by their average with those of one other rank, the same bits at both.
+ * Seed and round say who meets whom; bit r of `absent` set: rank r is not in this round and need
+ * not call. Ranks that are in it give the same arguments (but data). Who is left over keeps its
+ * elements. */
+PENSTOCK_API enum penstock_status penstock_pairwise_average(penstock_comm* comm, uint64_t seed,
+                                                            uint64_t round, uint64_t absent,
+                                                            void* data, uint64_t count,
+                                                            enum penstock_type type);
+/* Whom `rank` of `ranks` (at most 64) meets; itself if nobody, or if it is out of range. */
+PENSTOCK_API uint32_t penstock_pairwise_partner(uint64_t seed, uint64_t round, uint32_t ranks,
+                                                uint32_t rank, uint64_t absent);
+
+/* ---- statistics ---- */
+
+#define PENSTOCK_LATENCY_BUCKETS 44
+#define PENSTOCK_ALL_COLLECTIVES (-1)
+
+typedef struct penstock_statistics {
+  size_t size;    /* sizeof(penstock_statistics) */
+  uint64_t timed; /* 1: times are taken (PENSTOCK_STATS is set); 0: the rest is 0 */
+  uint64_t calls;
+  uint64_t bytes; /* count * element size, summed */
+  uint64_t ns;    /* inside the calls, of which: */
+  uint64_t wait_ns;
+  uint64_t copy_ns;
+  uint64_t reduce_ns;
+  uint64_t signal_ns;
+  uint64_t waits;
+  uint64_t max_ns;                            /* of a blocking call */
+  uint64_t latency[PENSTOCK_LATENCY_BUCKETS]; /* blocking calls of 2^b to 2^(b+1) - 1 ns */
+} penstock_statistics;
+
+/* Of one collective (enum penstock_collective; SEND and RECV are one), or of all. `statistics` has
+ * its size set. */
+PENSTOCK_API enum penstock_status penstock_comm_statistics(const penstock_comm* comm,
+                                                           int32_t collective,
+                                                           penstock_statistics* statistics);
+
 /* ---- pool ---- */
 
 typedef struct penstock_pool penstock_pool;

@@ -189,6 +189,19 @@ class comm {
     check(penstock_recv(handle_.get(), data, count, type_of<T>(), peer));
   }
   void barrier() { check(penstock_barrier(handle_.get())); }
+  // With the partner of this round; bit r of `absent`: without rank r.
+  template <typename T>
+  void pairwise_average(std::uint64_t seed, std::uint64_t round, T* data, std::uint64_t count,
+                        std::uint64_t absent = 0) {
+    check(penstock_pairwise_average(handle_.get(), seed, round, absent, data, count, type_of<T>()));
+  }
+  // Of one penstock_collective, or of all; zero unless PENSTOCK_STATS is set.
+  penstock_statistics statistics(std::int32_t collective = PENSTOCK_ALL_COLLECTIVES) const {
+    penstock_statistics numbers{};
+    numbers.size = sizeof numbers;
+    check(penstock_comm_statistics(handle_.get(), collective, &numbers));
+    return numbers;
+  }
 
   // Any call without blocking.
   request start(const penstock_call& call) {
@@ -236,6 +249,80 @@ class comm {
     void operator()(penstock_comm* handle) const { penstock_comm_destroy(handle); }
   };
   std::unique_ptr<penstock_comm, destroy> handle_;
+};
+
+// Memory that every rank of a comm exposes to the others; see penstock.h. Goes before its comm.
+class window {
+ public:
+  window(const comm& members, const penstock_window_config& config) {
+    penstock_window* handle = nullptr;
+    check(penstock_window_make(members.get(), &config, &handle));
+    handle_.reset(handle);
+  }
+  // Of `bytes` and nothing else.
+  window(const comm& members, std::uint64_t bytes) : window(members, of_bytes(bytes)) {}
+
+  void* data() { return penstock_window_data(handle_.get()); }
+  std::uint64_t bytes(std::uint32_t rank) const {
+    return penstock_window_bytes(handle_.get(), rank);
+  }
+  void put(std::uint32_t target, std::uint64_t offset, const void* data, std::uint64_t bytes) {
+    check(penstock_window_put(handle_.get(), target, offset, data, bytes));
+  }
+  void get(std::uint32_t source, std::uint64_t offset, void* data, std::uint64_t bytes) {
+    check(penstock_window_get(handle_.get(), source, offset, data, bytes));
+  }
+  void publish(std::uint64_t offset, std::uint64_t bytes) {
+    check(penstock_window_publish(handle_.get(), offset, bytes));
+  }
+  void observe(std::uint64_t offset, std::uint64_t bytes) {
+    check(penstock_window_observe(handle_.get(), offset, bytes));
+  }
+  void signal(std::uint32_t target, std::uint32_t slot, std::uint64_t value) {
+    check(penstock_window_signal(handle_.get(), target, slot, value));
+  }
+  void wait_signal(std::uint32_t source, std::uint32_t slot, std::uint64_t value,
+                   std::uint32_t timeout_ms = 0) {
+    check(penstock_window_wait_signal(handle_.get(), source, slot, value, timeout_ms));
+  }
+  // The rank whose counter was there first.
+  std::uint32_t wait_any(std::uint32_t slot, std::uint64_t value, std::uint32_t timeout_ms = 0) {
+    std::uint32_t source = 0;
+    check(penstock_window_wait_any(handle_.get(), slot, value, timeout_ms, &source));
+    return source;
+  }
+  // Returns the version.
+  std::uint64_t publish_block(std::uint32_t slot, std::uint64_t key, const void* data,
+                              std::uint64_t bytes) {
+    std::uint64_t version = 0;
+    check(penstock_window_publish_block(handle_.get(), slot, key, data, bytes, &version));
+    return version;
+  }
+  penstock_block fetch_block(std::uint32_t owner, std::uint32_t slot, std::uint64_t min_version,
+                             void* data, std::uint64_t capacity, std::uint32_t timeout_ms = 0) {
+    penstock_block block = PENSTOCK_BLOCK_INIT;
+    check(penstock_window_fetch_block(handle_.get(), owner, slot, min_version, data, capacity,
+                                      timeout_ms, &block));
+    return block;
+  }
+  penstock_block find_block(std::uint64_t key) {
+    penstock_block block = PENSTOCK_BLOCK_INIT;
+    check(penstock_window_find_block(handle_.get(), key, &block));
+    return block;
+  }
+
+  penstock_window* get() const { return handle_.get(); }
+
+ private:
+  static penstock_window_config of_bytes(std::uint64_t bytes) {
+    penstock_window_config config = PENSTOCK_WINDOW_CONFIG_INIT;
+    config.bytes = bytes;
+    return config;
+  }
+  struct destroy {
+    void operator()(penstock_window* handle) const { penstock_window_destroy(handle); }
+  };
+  std::unique_ptr<penstock_window, destroy> handle_;
 };
 
 // The comm of all ranks that the launcher started.
