@@ -33,6 +33,14 @@ Result<std::unique_ptr<Comm>> PoolComm::on(std::unique_ptr<Membership> membershi
   return std::unique_ptr<Comm>(std::move(comm));
 }
 
+// A rank that did not come to a meeting: perhaps because it waits for another.
+std::string PoolComm::describe_absent(std::uint32_t rank) const {
+  const std::uint32_t culprit = watch().blame(rank);
+  const std::string who = membership_->describe_with_state(rank);
+  if (culprit == rank || culprit == this->rank()) return who;
+  return fmt::format("{}, which waits for {}", who, membership_->describe_with_state(culprit));
+}
+
 Result<std::unique_ptr<Comm>> PoolComm::shrink() {
   if (revoked_.ok()) PENSTOCK_TRY(usable());  // not in a forked child
   if (process_ != platform_.process_generation()) return usable();
@@ -66,7 +74,14 @@ Result<std::unique_ptr<Comm>> PoolComm::grow(std::uint32_t size) {
   meeting.size = size;
   meeting.epoch = epoch() + 1;
   meeting.settled = this->size();
-  meeting.watch = [this] { return survey(); };
+  meeting.watch = [this]() -> Status {
+    for (std::uint32_t rank = 0; rank < this->size(); ++rank) watch().follow(rank);
+    return survey();
+  };
+  meeting.describe = [this](std::uint32_t place) {
+    return place < this->size() ? describe_absent(place)
+                                : fmt::format("rank {}, a newcomer", place);
+  };
   PENSTOCK_ASSIGN(auto next,
                   Membership::meet(pool_, config_, membership_->flags(), std::move(meeting)));
   return on(std::move(next), config_.name);
@@ -97,10 +112,16 @@ Result<std::unique_ptr<Comm>> PoolComm::split(std::int32_t color, std::int32_t k
   meeting.size = static_cast<std::uint32_t>(part.size());
   while (part[meeting.rank].second != rank()) ++meeting.rank;
   meeting.fixed = true;
-  meeting.watch = [this] { return survey(); };
+  meeting.watch = [&]() -> Status {
+    for (const auto& [ignored, rank] : part) watch().follow(rank);
+    return survey();
+  };
+  meeting.describe = [&](std::uint32_t place) { return describe_absent(part[place].second); };
+  CommConfig config = config_;
+  config.name = fmt::format("{}:{}", config_.name, color);
   PENSTOCK_ASSIGN(auto next,
-                  Membership::meet(pool_, config_, membership_->flags(), std::move(meeting)));
-  return on(std::move(next), fmt::format("{}:{}", config_.name, color));
+                  Membership::meet(pool_, config, membership_->flags(), std::move(meeting)));
+  return on(std::move(next), config.name);
 }
 
 }  // namespace penstock

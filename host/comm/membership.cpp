@@ -81,6 +81,13 @@ std::string Membership::describe(std::uint32_t rank) const {
   return fmt::format("rank {} (pid {})", rank, identity(rank).pid);
 }
 
+std::string Membership::describe_with_state(std::uint32_t rank) const {
+  const char state = process_state(rank);
+  if (state != 'T' && state != 't') return describe(rank);
+  return fmt::format("rank {} (pid {}), which is stopped (state {})", rank, identity(rank).pid,
+                     state);
+}
+
 char Membership::process_state(std::uint32_t rank) const {
   return pool_.platform().process_state(process_of(identity(rank)));
 }

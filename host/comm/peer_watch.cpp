@@ -40,18 +40,22 @@ void PeerWatch::look_at(std::uint32_t rank, std::uint64_t now_ns, bool state_too
 void PeerWatch::look(std::uint32_t awaited) {
   membership_.beat(awaited);
   if (awaited == kNoRank) return;
+  follow(awaited);
+  Peer& peer = peers_[awaited];
+  peer.looks_since_left = membership_.has_left(awaited) ? peer.looks_since_left + 1 : 0;
+}
+
+void PeerWatch::follow(std::uint32_t awaited) {
   const std::uint64_t now_ns = platform_.now_ns();
-  const bool state_too = now_ns >= next_state_ns_;
-  if (state_too) next_state_ns_ = now_ns + kStateNs;
   std::uint32_t rank = awaited;
   for (std::size_t step = 0; step < peers_.size() && rank != membership_.rank(); ++step) {
+    Peer& peer = peers_[rank];
+    const bool state_too = now_ns >= peer.next_state_ns;
+    if (state_too) peer.next_state_ns = now_ns + kStateNs;
     look_at(rank, now_ns, state_too);
-    const Peer& peer = peers_[rank];
     if (!is_fresh(peer) || peer.waits_for == kNoRank) break;
     rank = peer.waits_for;
   }
-  Peer& peer = peers_[awaited];
-  peer.looks_since_left = membership_.has_left(awaited) ? peer.looks_since_left + 1 : 0;
 }
 
 std::uint32_t PeerWatch::blame(std::uint32_t awaited) const {

@@ -23,6 +23,8 @@ class PeerWatch {
   // To be called a few times a second while this rank waits for `awaited` (or kNoRank): gives a
   // sign of life, and looks at those that are waited for, directly or through others.
   void look(std::uint32_t awaited);
+  // The same look at one that is waited for in another way than by a call; gives no sign.
+  void follow(std::uint32_t awaited);
   // The rank at the end of the chain that begins with `awaited`: if that one gives signs of life
   // and itself waits for another, that other, and so on.
   std::uint32_t blame(std::uint32_t awaited) const;
@@ -38,6 +40,7 @@ class PeerWatch {
     std::uint64_t beats = 0;
     std::uint64_t beat_at_ns = 0;     // when `beats` was seen to change; 0: never
     std::uint64_t stopped_at_ns = 0;  // when first seen stopped; 0: it is not
+    std::uint64_t next_state_ns = 0;  // when to ask the system again
     std::uint32_t waits_for = kNoRank;
     std::uint32_t looks_since_left = 0;
   };
@@ -48,7 +51,6 @@ class PeerWatch {
   Membership& membership_;
   std::uint32_t timeout_ms_;
   std::vector<Peer> peers_;
-  std::uint64_t next_state_ns_ = 0;
 };
 
 }  // namespace penstock

@@ -54,7 +54,7 @@ Result<std::unique_ptr<Membership>> Membership::meet(Pool& pool, const CommConfi
   for (;;) {
     PENSTOCK_ASSIGN(const Attempt attempt, membership->try_meet(config, deadline_ns));
     if (attempt == Attempt::met) {
-      membership->meeting_.watch = nullptr;  // it need not outlive the meeting
+      membership->forget_meeting();
       return membership;
     }
     const std::uint64_t now = platform.now_ns();
@@ -317,11 +317,12 @@ Status Membership::timed_out() const {
   std::string missing;
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     if (read_member(rank).state != MemberState::absent) continue;
-    missing += missing.empty() ? fmt::format("{}", rank) : fmt::format(", {}", rank);
+    const std::string who = meeting_.describe ? meeting_.describe(rank) : fmt::format("{}", rank);
+    missing += missing.empty() ? who : ", " + who;
   }
   return error(Code::deadline_exceeded,
-               "comm '{}' of {} ranks: no sign of rank {} in pool {} before the deadline", name_,
-               size(), missing, pool_.spec());
+               "comm '{}' of {} ranks: no sign of {}{} in pool {} before the deadline", name_,
+               size(), meeting_.describe ? "" : "rank ", missing, pool_.spec());
 }
 
 // False if all have come after all. Under the lock under which they come, so that nobody has met

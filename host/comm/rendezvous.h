@@ -26,6 +26,8 @@ struct Meeting {
   bool fixed = false;
   // Asked a few times a second while others are waited for; its error ends the meeting.
   std::function<Status()> watch;
+  // How to name a rank that has not come; by its number, if empty.
+  std::function<std::string(std::uint32_t)> describe;
 };
 
 // A rank's place in a comm: the control region, the scratch regions and who the others are.
@@ -69,6 +71,8 @@ class Membership {
 
   // "rank 2 (pid 4711)".
   std::string describe(std::uint32_t rank) const;
+  // "rank 2 (pid 4711), which is stopped (state T)", or as above.
+  std::string describe_with_state(std::uint32_t rank) const;
   // The first rank that is proven dead, or kNoRank. Costs system calls.
   std::uint32_t find_dead() const;
   // The first rank that gave up, or kNoRank, with its reason.
@@ -124,6 +128,8 @@ class Membership {
   Result<Attempt> look_after();
   bool withdraw();
   Status timed_out() const;
+  // What it was told for the meeting need not live longer.
+  void forget_meeting() { meeting_.watch = nullptr, meeting_.describe = nullptr; }
   Status still_in_use(std::uint32_t timeout_ms) const;
 
   // Regions and lines: membership.cpp.

@@ -232,13 +232,18 @@ Result<std::unique_ptr<Membership>> Membership::shrink(const CommConfig& config)
       if (now.attempt == record.attempt && now.phase == RegroupPhase::members) return {};
       return error(Code::revoked, "comm '{}': this attempt to shrink is over", name_);
     };
+    meeting.describe = [&](std::uint32_t place) {
+      std::uint64_t members = record.members;
+      for (; place > 0; --place) members &= members - 1;
+      return describe_with_state(static_cast<std::uint32_t>(std::countr_zero(members)));
+    };
     std::unique_ptr<Membership> next(new Membership(pool_, config, flags_, std::move(meeting)));
     const Status came = record.phase == RegroupPhase::voided
                             ? error(Code::revoked, "comm '{}': voided before", name_)
                             : next->come_together(config, deadline_ns);
     PENSTOCK_ASSIGN(const bool met,
                     agree_on_verdict(agreement, record, came.ok(), platform.now_ns() + wait_ns));
-    next->meeting_.watch = nullptr;
+    next->forget_meeting();
     if (met && next->joined_) {
       next->met_ = true;
       return next;
