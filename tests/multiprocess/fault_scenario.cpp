@@ -21,7 +21,7 @@ constexpr std::uint32_t kStopTimeoutMs = 900;
 constexpr std::uint32_t kKillTimeoutMs = 20'000;
 // A death is noticed by looking, long before a deadline; this is room for a machine that is busy.
 constexpr double kNoticeS = 4;
-constexpr int kCalls = 4;
+constexpr int kCalls = 6;
 
 std::uint64_t mix(std::uint64_t* state) {  // splitmix64
   std::uint64_t z = (*state += 0x9e3779b97f4a7c15);
@@ -46,6 +46,7 @@ std::string describe(const Fault& fault) {
 
 // What the processes of a scenario tell the one that judges.
 struct Shared {
+  std::atomic<std::uint32_t> pids[kMaxRanks];
   std::atomic<std::uint32_t> struck[2];
   std::atomic<std::uint32_t> shrunk;
 };
@@ -138,6 +139,7 @@ class Life {
       : scenario_(scenario), spec_(pool), rank_(rank), platform_(scenario, rank) {}
 
   std::string run() {
+    struck_flags->pids[rank_].store(static_cast<std::uint32_t>(::getpid()));
     platform_.enter(Phase::join);
     MapOptions options;
     options.coherence = scenario_.incoherent ? Coherence::software : Coherence::hardware;
@@ -186,11 +188,15 @@ class Life {
       return fmt::format("{} took {:.1f} s, not {:.1f}: {}", what, watch.seconds(), limit,
                          status.to_string());
     }
-    bool names =
-        status.message().find(fmt::format("rank {}", scenario_.first.victim)) != std::string::npos;
-    if (scenario_.second.present) {
-      names = names || status.message().find(fmt::format("rank {}", scenario_.second.victim)) !=
-                           std::string::npos;
+    bool names = false;
+    for (const Fault* fault : {&scenario_.first, &scenario_.second}) {
+      if (!fault->present) continue;
+      // Ranks of a smaller comm, or of a part, are other numbers; whoever has not come to the first
+      // meeting has no known process.
+      const std::uint32_t pid = struck_flags->pids[fault->victim].load();
+      names = names || status.message().find(fmt::format("(pid {})", pid)) != std::string::npos ||
+              status.message().find(fmt::format("no sign of rank {}", fault->victim)) !=
+                  std::string::npos;
     }
     // A process that was stopped with a lock in its hands.
     names = names || (anybody_stops() && status.message().find("lock") != std::string::npos);
@@ -338,7 +344,9 @@ Scenario Scenario::of(std::uint64_t seed) {
     if (!made.incoherent && one.point < Point::wait && phase == Phase::call) {
       one.point = Point::time;
     }
-    one.nth = one.point == Point::time ? 1 + below(3000) : 1 + below(below(3) == 0 ? 200 : 12);
+    // Mostly early, so that most faults come about.
+    const std::uint32_t most = phase == Phase::leave ? 4 : below(6) == 0 ? 60 : 6;
+    one.nth = 1 + below(one.point == Point::time ? (phase == Phase::leave ? 200 : 1200) : most);
     one.blow = below(6) == 0 ? Blow::stop : Blow::kill;
     return one;
   };
