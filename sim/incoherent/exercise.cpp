@@ -145,7 +145,10 @@ CallBuffer::CallBuffer(Pool& pool, std::uint64_t bytes, std::uint32_t element_by
 }
 
 CallBuffer::~CallBuffer() {
-  if (region_.bytes != 0) (void)pool_.free(region_);
+  if (region_.bytes == 0) return;
+  // Its next owner may be of the same machine but have another cache: nothing dirty may stay here.
+  pool_.observe(pool_.resolve(region_.address, region_.bytes), region_.bytes);
+  (void)pool_.free(region_);
 }
 
 bool CallBuffer::guards_are_whole() const {
@@ -245,8 +248,13 @@ CommConfig draw_comm(Run& run, std::uint32_t rank, const std::string& name) {
   config.name = name;
   config.rank = rank;
   config.size = run.ranks();
-  config.engine = chance % 4 == 0 ? "scalar" : "simd";
   config.rank_bytes = chance / 4 % 4 == 0 ? 16384 : 4096;
+  config.timeout_ms = 3000;
+  // Mostly one that the comm runs in place; the one that injects no fault works off queues. Ranks
+  // may differ, in some runs.
+  const std::uint64_t engine = chance / 16 % 4 == 0 ? run.value(1001, rank, 0) : chance / 64;
+  static constexpr const char* kEngines[] = {"simd", "simd", "scalar", "fault:simd"};
+  config.engine = kEngines[engine % 4];
   return config;
 }
 

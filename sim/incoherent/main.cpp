@@ -205,7 +205,7 @@ nlohmann::json sites_json(const SiteWatch& watch) {
 
 int run_all(const Arguments& arguments) {
   std::signal(SIGABRT, say_what_ran);
-  SiteWatch watch(arguments.drops);
+  SiteWatch watch(arguments.drops, arguments.sites);
   SiteWatch* const sites = arguments.sites || !arguments.drops.empty() ? &watch : nullptr;
   nlohmann::json results = nlohmann::json::array();
   std::uint64_t failed = 0;

@@ -52,7 +52,14 @@ Result<std::vector<Drop>> parse_drops(const std::string& text) {
   return drops;
 }
 
+SiteWatch::SiteWatch(std::vector<Drop> drops, bool records)
+    : drops_(std::move(drops)), records_(records) {
+  for (const Drop& drop : drops_) droppable_ |= drop.primitives;
+}
+
 bool SiteWatch::sees(Primitive primitive, const void* return_address) {
+  const bool may_drop = (droppable_ & (1u << static_cast<int>(primitive))) != 0;
+  if (!may_drop && !records_) return false;  // a backtrace takes microseconds
   // The platform's own frames come first.
   constexpr int kOwnFrames = 6;
   void* frames[kDepth + kOwnFrames];
@@ -68,7 +75,7 @@ bool SiteWatch::sees(Primitive primitive, const void* return_address) {
     if (at == 0) break;
     site.callers[index] = at - base;
   }
-  ++sites_[site];
+  if (records_) ++sites_[site];
   const bool drop = std::any_of(drops_.begin(), drops_.end(), [&](const Drop& each) {
     if ((each.primitives & (1u << static_cast<int>(primitive))) == 0) return false;
     return std::find(site.callers.begin(), site.callers.end(), each.address) != site.callers.end();

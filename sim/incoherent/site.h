@@ -37,8 +37,8 @@ class SiteWatch {
     auto operator<=>(const Site&) const = default;
   };
 
-  SiteWatch() = default;
-  explicit SiteWatch(std::vector<Drop> drops) : drops_(std::move(drops)) {}
+  // Ignores these; remembers all sites if told.
+  SiteWatch(std::vector<Drop> drops, bool records);
 
   // To be called by the platform with its own return address. True: act as if the call were not
   // there.
@@ -49,6 +49,8 @@ class SiteWatch {
 
  private:
   std::vector<Drop> drops_;
+  std::uint8_t droppable_ = 0;  // bit per Primitive
+  bool records_;
   std::map<Site, std::uint64_t> sites_;
   std::uint64_t dropped_ = 0;
 };
