@@ -3,10 +3,11 @@
 #ifndef PENSTOCK_MEMORY_STEPPED_THREADS_TEST_H_
 #define PENSTOCK_MEMORY_STEPPED_THREADS_TEST_H_
 
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <semaphore>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -33,21 +34,21 @@ class SteppedThreads {
     entry.stopped = false;
     entry.running = true;
     entry.thread = std::thread([&entry, body = std::move(body)] {
-      entry.go.acquire();
+      entry.go.take();
       try {
         if (!entry.stopped) body();
       } catch (const Stop&) {
       }
       entry.running = false;
-      entry.done.release();
+      entry.done.give();
     });
   }
   // Up to the thread's next point; false once it has ended.
   bool step(std::size_t who) {
     Entry& entry = *threads_[who];
     if (!entry.running) return false;
-    entry.go.release();
-    entry.done.acquire();
+    entry.go.give();
+    entry.done.take();
     return entry.running;
   }
   // The thread ends where it stands, like a process that is killed.
@@ -63,8 +64,8 @@ class SteppedThreads {
   void point(std::size_t who) {
     Entry& entry = *threads_[who];
     if (!entry.stopped) {
-      entry.done.release();
-      entry.go.acquire();
+      entry.done.give();
+      entry.go.take();
     }
     // A destructor that runs because of the stop goes through.
     if (entry.stopped && std::uncaught_exceptions() == 0) throw Stop();
@@ -72,10 +73,30 @@ class SteppedThreads {
 
  private:
   struct Stop {};
+  // Hands the turn from one thread to another. Sleeps at once: whoever spins or yields here waits
+  // for its next time slice on a machine that is busy.
+  class Turn {
+   public:
+    void give() {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      given_ = true;
+      condition_.notify_one();
+    }
+    void take() {
+      std::unique_lock<std::mutex> guard(mutex_);
+      condition_.wait(guard, [this] { return given_; });
+      given_ = false;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable condition_;
+    bool given_ = false;
+  };
   struct Entry {
     std::thread thread;
-    std::binary_semaphore go{0};
-    std::binary_semaphore done{0};
+    Turn go;
+    Turn done;
     bool running = false;
     bool stopped = false;
   };
