@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "penstock/base/memory_linux.h"
+
 namespace penstock {
 namespace {
 
@@ -43,7 +45,9 @@ class LinuxFile final : public File {
         fd_(fd),
         identity_(identity_of(info)),
         is_device_(S_ISCHR(info.st_mode)),
-        device_number_(info.st_rdev) {}
+        device_number_(info.st_rdev),
+        huge_pages_(S_ISREG(info.st_mode) ? huge_pages_of(path_) : "never"),
+        is_hugetlbfs_(huge_pages_ == "hugetlbfs") {}
   ~LinuxFile() override {
     if (window_ != nullptr) ::munmap(window_, window_bytes_);
     ::close(fd_);
@@ -72,6 +76,8 @@ class LinuxFile final : public File {
     if (address == MAP_FAILED) {
       return errno_status(path_, fmt::format("mapping {}", readable(bytes)).c_str(), errno);
     }
+    // A wish: without huge pages everything works, too.
+    if (huge_pages_ != "never" && !is_hugetlbfs_) ::madvise(address, bytes, MADV_HUGEPAGE);
     return static_cast<std::byte*>(address);
   }
 
@@ -115,8 +121,11 @@ class LinuxFile final : public File {
   Result<std::uint64_t> device_size() const;
   Status check_room(std::uint64_t bytes, const struct stat& info) const;
   Status no_room(std::uint64_t need, std::uint64_t free, std::uint64_t total) const;
-  // A device DAX node cannot be read or written, only mapped.
+  // A device DAX node cannot be read or written, only mapped; a file of huge pages cannot be
+  // written.
+  bool is_mapped_only() const { return is_device_ || is_hugetlbfs_; }
   Result<std::byte*> window() const;
+  void populate_with_huge_pages(std::uint64_t bytes);
 
   Platform& platform_;
   const std::string path_;
@@ -124,6 +133,8 @@ class LinuxFile final : public File {
   const std::uint64_t identity_;
   const bool is_device_;
   const dev_t device_number_;
+  const std::string huge_pages_;  // see huge_pages_of
+  const bool is_hugetlbfs_;
   mutable std::byte* window_ = nullptr;
   mutable std::uint64_t window_bytes_ = 0;
 };
@@ -187,6 +198,7 @@ Status LinuxFile::reserve(std::uint64_t bytes) {
   if (size == bytes && static_cast<std::uint64_t>(info.st_blocks) * 512 >= bytes) return Status();
   if (bytes > 0) {
     PENSTOCK_TRY(check_room(bytes, info));
+    if (size == 0 && huge_pages_ == "advise") populate_with_huge_pages(bytes);
     int failure = 0;
     do {
       failure = ::fallocate(fd_, 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
@@ -211,13 +223,30 @@ Status LinuxFile::reserve(std::uint64_t bytes) {
   return Status();
 }
 
+// Where huge pages have to be asked for, fallocate gives small ones: they are made through a
+// mapping that asks. Pages that this cannot make are left to fallocate, which says what is wrong.
+void LinuxFile::populate_with_huge_pages(std::uint64_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return;
+  void* const address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (address == MAP_FAILED) return;
+  if (::madvise(address, bytes, MADV_HUGEPAGE) == 0) ::madvise(address, bytes, MADV_POPULATE_WRITE);
+  ::munmap(address, bytes);
+#endif
+}
+
 Result<std::byte*> LinuxFile::window() const {
-  if (window_ == nullptr) {
-    PENSTOCK_ASSIGN(const std::uint64_t bytes, device_size());
+  PENSTOCK_ASSIGN(const std::uint64_t bytes, size());
+  if (window_ != nullptr && window_bytes_ != bytes) {
+    ::munmap(window_, window_bytes_);
+    window_ = nullptr;
+    window_bytes_ = 0;
+  }
+  if (window_ == nullptr && bytes > 0) {
     // A node that was opened for reading only can still be looked at.
     void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
     if (address == MAP_FAILED) address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd_, 0);
-    if (address == MAP_FAILED) return errno_status(path_, "mapping the device", errno);
+    if (address == MAP_FAILED) return errno_status(path_, "mapping it", errno);
     window_ = static_cast<std::byte*>(address);
     window_bytes_ = bytes;
   }
@@ -225,7 +254,7 @@ Result<std::byte*> LinuxFile::window() const {
 }
 
 Result<std::size_t> LinuxFile::read_at(std::uint64_t offset, void* data, std::size_t bytes) const {
-  if (is_device_) {
+  if (is_mapped_only()) {
     PENSTOCK_ASSIGN(const std::byte* memory, window());
     if (offset >= window_bytes_) return std::size_t{0};
     const std::size_t length = std::min<std::uint64_t>(bytes, window_bytes_ - offset);
@@ -247,11 +276,11 @@ Result<std::size_t> LinuxFile::read_at(std::uint64_t offset, void* data, std::si
 }
 
 Status LinuxFile::write_at(std::uint64_t offset, const void* data, std::size_t bytes) {
-  if (is_device_) {
+  if (is_mapped_only()) {
     PENSTOCK_ASSIGN(std::byte * memory, window());
     if (offset > window_bytes_ || bytes > window_bytes_ - offset) {
-      return error(Code::out_of_range, "{}: writing {} bytes at {} passes the device's end at {}",
-                   path_, bytes, offset, window_bytes_);
+      return error(Code::out_of_range, "{}: writing {} bytes at {} passes the end at {}", path_,
+                   bytes, offset, window_bytes_);
     }
     std::memcpy(memory + offset, data, bytes);
     platform_.write_back(memory + offset, bytes);
