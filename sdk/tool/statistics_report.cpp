@@ -110,7 +110,8 @@ Result<std::string> render_statistics(const std::string& file, std::uint32_t ran
       continue;
     }
     try {
-      for (const json& report : json::parse(in).at("reports")) add_report(report, &comms);
+      const json part = json::parse(in);
+      for (const json& report : part.at("reports")) add_report(report, &comms);
     } catch (const std::exception& problem) {
       return error(Code::corrupt, "{} is no report of a rank: {}", name, problem.what());
     }
