@@ -113,7 +113,7 @@ def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
-def run_rounds(options, runner, chosen):
+def run_rounds(options, runner, chosen, missed):
     """All rows of all rounds. A round that would end too late is not begun; a peer that takes very
     long (MPICH spins with more ranks than CPUs) has one round only."""
     rows, slow, began, longest = [], set(), time.monotonic(), 0
@@ -126,6 +126,10 @@ def run_rounds(options, runner, chosen):
         for ranks in options.ranks:
             for peer in chosen:
                 if (peer.name, ranks) in slow:
+                    continue
+                why = peers.skipped(peer, ranks, options)
+                if why:
+                    missed.append([f"{peer.name}, {ranks} ranks", why])
                     continue
                 started = time.monotonic()
                 found = runner.run(peer, ranks)
@@ -146,7 +150,7 @@ def main(arguments):
     for name, why in missed:
         say(f"not measured: {name}: {why}")
     with peers.Runner(options, say) as runner:
-        rows = run_rounds(options, runner, chosen)
+        rows = run_rounds(options, runner, chosen, missed)
         flushes = runner.flushes() if options.coherence != "hardware" else []
         failures = runner.failures
     points = table.points_of(rows)

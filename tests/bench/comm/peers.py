@@ -90,6 +90,13 @@ def choose(options):
     return chosen, missed
 
 
+def skipped(peer, ranks, options):
+    """Why a peer that was chosen is not run with so many ranks, or None."""
+    if options.quick and peer.library == "mpich" and ranks > len(os.sched_getaffinity(0)):
+        return "it spins with more ranks than CPUs, and takes long; not with --quick"
+    return None
+
+
 class Runner:
     """Starts programs, and removes what they would leave. A context manager."""
 

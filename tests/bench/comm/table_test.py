@@ -147,6 +147,38 @@ class CommandLine(unittest.TestCase):
                          ["private-software"])
         self.assertEqual(names("--quick", "--coherence", "hardware"), ["pool", "private"])
 
+    def test_what_would_take_long_is_left_out_of_a_quick_run(self):
+        many = len(os.sched_getaffinity(0)) + 1
+        mpich, openmpi = peers.Peer("mpich", "cma"), peers.Peer("openmpi", "cma")
+        self.assertIsNone(peers.skipped(mpich, many, self.parse()))
+        self.assertIn("spins", peers.skipped(mpich, many, self.parse("--quick")))
+        self.assertIsNone(peers.skipped(mpich, 1, self.parse("--quick")))
+        self.assertIsNone(peers.skipped(openmpi, many, self.parse("--quick")))
+
+    def test_rounds_end_in_time_and_slow_peers_run_once(self):
+        class FakeRunner:
+            def __init__(self):
+                self.ran = []
+
+            def run(self, peer, ranks):
+                self.ran.append((peer.name, ranks))
+                clock[0] += 50 if peer.library == "slow" else 1
+                return [{"right": True}]
+
+        clock = [0.0]
+        real, comm.time.monotonic = comm.time.monotonic, lambda: clock[0]
+        self.addCleanup(setattr, comm.time, "monotonic", real)
+        real_say, comm.say = comm.say, lambda text: None
+        self.addCleanup(setattr, comm, "say", real_say)
+        both = [peers.Peer("fast", "a"), peers.Peer("slow", "b")]
+        runner = FakeRunner()
+        rows = comm.run_rounds(self.parse("--ranks", "2"), runner, both, [])
+        self.assertEqual(runner.ran, [("fast/a", 2), ("slow/b", 2), ("fast/a", 2), ("fast/a", 2)])
+        self.assertEqual([row["round"] for row in rows], [1, 1, 2, 3])
+        runner = FakeRunner()  # 51 s a round at first, and a minute allowed
+        comm.run_rounds(self.parse("--ranks", "2", "--minutes", "1"), runner, both, [])
+        self.assertEqual(len(runner.ran), 2)
+
     def test_the_control_file_holds_a_control_page(self):
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "problem.h"), encoding="utf-8") as file:
