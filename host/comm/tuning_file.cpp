@@ -26,6 +26,7 @@ void visit_tuning(TuningType& tuning, const Visit& visit) {
   visit("sharded_bytes", tuning.sharded_bytes);
   visit("chunk_bytes", tuning.chunk_bytes);
   visit("chunks", tuning.chunks);
+  visit("push", tuning.push);
 }
 template <typename LocalType, typename Visit>
 void visit_local(LocalType& local, const Visit& visit) {

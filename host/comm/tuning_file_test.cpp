@@ -48,7 +48,7 @@ TEST(TuningFile, FieldsThatAreMissingKeepTheirDefaults) {
 TEST(TuningFile, WhatIsWrittenIsRead) {
   TuningTable table;
   TuningEntry entry = entry_of(2, 9);
-  entry.tuning = {1, 2, 3, 64, 5};
+  entry.tuning = {1, 2, 3, 64, 5, 1};
   entry.local = {6, std::uint64_t{7} << 40};
   entry.note = "\"quoted\"\n\xff";
   table.put(entry);
@@ -135,15 +135,16 @@ TEST(TuningFields, AreOverriddenByName) {
 
 TEST(TuningFields, EveryFieldOfBothStructsIsThere) {
   // A struct that grows without its field being listed would lose it in the file.
-  const Tuning tuning{1, 2, 3, 64, 5};
-  const LocalTuning local{6, 7};
+  const Tuning tuning{1, 2, 3, 64, 5, 1};
+  const LocalTuning local{7, 8};
   const auto fields = tuning_fields(tuning, local);
-  EXPECT_EQ(sizeof(Tuning), 5 * sizeof(std::uint32_t));
+  EXPECT_EQ(sizeof(Tuning), 6 * sizeof(std::uint32_t));
   EXPECT_EQ(sizeof(LocalTuning), 2 * sizeof(std::uint64_t));
-  ASSERT_EQ(fields.size(), 7u);
+  ASSERT_EQ(fields.size(), 8u);
   EXPECT_EQ(fields[0], (FieldValue{"inline_bytes", 1}));
   EXPECT_EQ(fields[4], (FieldValue{"chunks", 5}));
-  EXPECT_EQ(fields[6], (FieldValue{"stream_bytes", 7}));
+  EXPECT_EQ(fields[5], (FieldValue{"push", 1}));
+  EXPECT_EQ(fields[7], (FieldValue{"stream_bytes", 8}));
 }
 
 class TuningInForceTest : public testing::Test {
