@@ -195,7 +195,11 @@ Result<Region> MappedPool::allocate(const RegionRequest& request) {
 // host withdraws from a lower one's claim; the lower waits until the higher one has withdrawn or
 // made its entry live, which the higher does without waiting for a lower. So at most one entry gets
 // live, and one does: the waiting goes upward, and whoever withdraws has seen another's claim or
-// live entry.
+// live entry. Model: tests/models/claim.pml.
+//
+// A decision of the agreement (agreement.h) could not take this one's place: it would settle who
+// wins although another stopped, but could not call back a winner of before that sleeps right in
+// front of making its entry live.
 Status MappedPool::settle_name(const RegionRequest& request, std::uint32_t slot) {
   const std::uint64_t deadline_ns =
       platform_.now_ns() + std::uint64_t{options_.lock_timeout_ms} * 1'000'000;
