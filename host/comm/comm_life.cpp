@@ -3,6 +3,11 @@
 #include "penstock/comm/pool_comm.h"
 
 namespace penstock {
+namespace {
+
+constexpr std::uint64_t kPolledSurveyNs = 5'000'000;
+
+}  // namespace
 
 PeerWatch& PoolComm::watch() const {
   if (!watch_) {
@@ -74,6 +79,13 @@ Status PoolComm::survey() {
     return revoked_;
   }
   return {};
+}
+
+// For a rank that polls, which may be often.
+Status PoolComm::survey_now_and_then(std::uint64_t now_ns) {
+  if (now_ns < next_survey_ns_) return {};
+  next_survey_ns_ = now_ns + kPolledSurveyNs;
+  return survey();
 }
 
 void PoolComm::abort(const std::string& reason) {

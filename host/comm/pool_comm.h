@@ -67,6 +67,7 @@ class PoolComm : public Comm {
   Status wait_for_progress(const Request& request);
   void look_around(std::uint64_t now_ns);
   Status survey();
+  Status survey_now_and_then(std::uint64_t now_ns);
   void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
   Status describe_failure(const LaneFailure& failure) const;
   PeerWatch& watch() const;
@@ -89,6 +90,7 @@ class PoolComm : public Comm {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Lane>> pairs_;
   Status revoked_;
   mutable std::unique_ptr<PeerWatch> watch_;  // made when this rank first has to wait for long
+  std::uint64_t next_survey_ns_ = 0;          // of one who polls
   std::uint64_t splits_ = 0;
   std::uint64_t grown_ = 0;
 };
