@@ -4,15 +4,6 @@
 namespace penstock::sim {
 namespace {
 
-std::vector<CallSpec> draw_calls(Run& run, std::uint32_t count, const Collective* only) {
-  std::vector<CallSpec> specs;
-  for (std::uint32_t id = 0; id < count; ++id) {
-    const Collective collective = only != nullptr ? *only : draw_collective(run.random());
-    specs.push_back(draw_call(run.random(), collective, run.ranks(), id));
-  }
-  return specs;
-}
-
 using Body = std::function<Status(Run& run, Pool& pool, std::uint32_t rank)>;
 
 Outcome run_ranks(Run& run, const Body& body) {
@@ -27,8 +18,9 @@ Outcome run_ranks(Run& run, const Body& body) {
 
 Outcome one_collective(Collective collective, const Options& options) {
   Run run(collective_name(collective), options);
-  const std::vector<CallSpec> specs = draw_calls(run, 1 + run.random().below(3), &collective);
-  Arrivals arrivals{std::vector<std::uint32_t>(specs.size())};
+  const std::vector<CallSpec> specs =
+      draw_calls(run.random(), 1 + run.random().below(3), run.ranks(), 0, &collective);
+  Arrivals arrivals;
   return run_ranks(run, [&](Run&, Pool& pool, std::uint32_t rank) -> Status {
     PENSTOCK_ASSIGN(const auto comm, Comm::join(pool, draw_comm(run, rank, "world")));
     return make_calls(run, pool, *comm, specs, arrivals);
@@ -42,8 +34,9 @@ Outcome alone(const Options& options) {
 
 Outcome sequence(const Options& options) {
   Run run("sequence", options);
-  const std::vector<CallSpec> specs = draw_calls(run, 2 + run.random().below(8), nullptr);
-  Arrivals arrivals{std::vector<std::uint32_t>(specs.size())};
+  const std::vector<CallSpec> specs =
+      draw_calls(run.random(), 2 + run.random().below(8), run.ranks(), 0);
+  Arrivals arrivals;
   return run_ranks(run, [&](Run&, Pool& pool, std::uint32_t rank) -> Status {
     PENSTOCK_ASSIGN(const auto comm, Comm::join(pool, draw_comm(run, rank, "world")));
     return make_calls(run, pool, *comm, specs, arrivals);
@@ -52,8 +45,9 @@ Outcome sequence(const Options& options) {
 
 Outcome overlap(const Options& options) {
   Run run("overlap", options);
-  const std::vector<CallSpec> specs = draw_calls(run, 2 + run.random().below(5), nullptr);
-  Arrivals arrivals{std::vector<std::uint32_t>(specs.size())};
+  const std::vector<CallSpec> specs =
+      draw_calls(run.random(), 2 + run.random().below(5), run.ranks(), 0);
+  Arrivals arrivals;
   return run_ranks(run, [&](Run&, Pool& pool, std::uint32_t rank) -> Status {
     PENSTOCK_ASSIGN(const auto comm, Comm::join(pool, draw_comm(run, rank, "world")));
     return make_calls_overlapping(run, pool, *comm, specs, arrivals);
@@ -70,8 +64,8 @@ Outcome rejoin(const Options& options) {
   std::vector<std::vector<CallSpec>> specs;
   std::vector<Arrivals> arrivals;
   for (std::uint32_t life = 0; life < lives; ++life) {
-    specs.push_back(draw_calls(run, 1 + run.random().below(2), nullptr));
-    arrivals.push_back({std::vector<std::uint32_t>(specs.back().size())});
+    specs.push_back(draw_calls(run.random(), 1 + run.random().below(2), run.ranks(), 0));
+    arrivals.emplace_back();
   }
   return run_ranks(run, [&](Run&, Pool& pool, std::uint32_t rank) -> Status {
     for (std::uint32_t life = 0; life < lives; ++life) {
@@ -94,8 +88,7 @@ Outcome two_comms(const Options& options) {
   std::vector<CallSpec> specs[2];
   Arrivals arrivals[2];
   for (int which = 0; which < 2; ++which) {
-    specs[which] = draw_calls(run, 1 + run.random().below(3), nullptr);
-    arrivals[which].of_call.resize(specs[which].size());
+    specs[which] = draw_calls(run.random(), 1 + run.random().below(3), run.ranks(), 0);
   }
   return run_ranks(run, [&](Run&, Pool& pool, std::uint32_t rank) -> Status {
     PENSTOCK_ASSIGN(const auto one, Comm::join(pool, draw_comm(run, rank, "one")));

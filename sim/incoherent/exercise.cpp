@@ -158,17 +158,17 @@ bool CallBuffer::guards_are_whole() const {
   return true;
 }
 
-PreparedCall::PreparedCall(Run& run, Pool& pool, std::uint32_t rank, const CallSpec& spec,
+PreparedCall::PreparedCall(Run& run, Pool& pool, const Comm& comm, const CallSpec& spec,
                            Arrivals& arrivals, Random& own)
-    : run_(run), rank_(rank), spec_(spec), arrivals_(arrivals) {
+    : run_(run), rank_(comm.rank()), size_(comm.size()), spec_(spec), arrivals_(arrivals) {
   call_.collective = spec.collective;
   call_.count = spec.count;
   call_.type = spec.type;
   call_.redop = spec.redop;
   call_.root = spec.root;
   if (spec.collective == Collective::send_recv) {
-    takes_part_ = spec.root != spec.peer && (rank == spec.root || rank == spec.peer);
-    call_.sender = rank == spec.root;
+    takes_part_ = spec.root != spec.peer && (rank_ == spec.root || rank_ == spec.peer);
+    call_.sender = rank_ == spec.root;
     call_.root = call_.sender ? spec.peer : spec.root;
   }
   if (!takes_part_) return;
@@ -184,12 +184,11 @@ std::uint64_t PreparedCall::input(std::uint32_t rank, std::uint64_t index) const
 }
 
 void PreparedCall::make_buffers(Pool& pool, Random& own) {
-  const std::uint32_t size = run_.ranks();
   const std::uint32_t element = penstock_type_size(spec_.type);
-  const Elements elements = elements_of(call_, rank_, size);
+  const Elements elements = elements_of(call_, rank_, size_);
   const std::uint64_t send_bytes = elements.send * element;
   const std::uint64_t recv_bytes = elements.recv * element;
-  received_ = expected_result(call_, rank_, size,
+  received_ = expected_result(call_, rank_, size_,
                               [this](std::uint32_t r, std::uint64_t i) { return input(r, i); });
   const std::uint64_t part = spec_.count * element * rank_;
   const bool send_inside =
@@ -221,9 +220,9 @@ Status PreparedCall::verify() const {
   if (!takes_part_) return Status();
   if (spec_.collective == Collective::barrier) {
     const std::uint32_t arrived = arrivals_.of_call[spec_.id];
-    if (arrived == run_.ranks()) return Status();
+    if (arrived == size_) return Status();
     return error(Code::internal, "{}: it ended when {} of {} ranks had come", describe(spec_),
-                 arrived, run_.ranks());
+                 arrived, size_);
   }
   const auto* recv = static_cast<const std::byte*>(call_.recv);
   for (std::uint64_t i = 0; i < received_.size(); ++i) {
@@ -239,6 +238,16 @@ Status PreparedCall::verify() const {
     return error(Code::internal, "{}: bytes beside a buffer were changed", describe(spec_));
   }
   return Status();
+}
+
+std::vector<CallSpec> draw_calls(Random& random, std::uint32_t count, std::uint32_t size,
+                                 std::uint64_t first_id, const Collective* only) {
+  std::vector<CallSpec> specs;
+  for (std::uint64_t id = first_id; id < first_id + count; ++id) {
+    const Collective collective = only != nullptr ? *only : draw_collective(random);
+    specs.push_back(draw_call(random, collective, size, id));
+  }
+  return specs;
 }
 
 CommConfig draw_comm(Run& run, std::uint32_t rank, const std::string& name) {
@@ -262,7 +271,7 @@ Status make_calls(Run& run, Pool& pool, Comm& comm, const std::vector<CallSpec>&
                   Arrivals& arrivals) {
   Random own(run.value(2000, comm.rank(), comm.epoch()));
   for (const CallSpec& spec : specs) {
-    PreparedCall prepared(run, pool, comm.rank(), spec, arrivals, own);
+    PreparedCall prepared(run, pool, comm, spec, arrivals, own);
     if (!prepared.takes_part()) continue;
     if (own.chance(2)) {
       PENSTOCK_TRY(comm.run(prepared.call()).with_context(describe(spec)));
@@ -286,7 +295,7 @@ Status make_calls_overlapping(Run& run, Pool& pool, Comm& comm, const std::vecto
   std::vector<std::unique_ptr<PreparedCall>> calls;
   std::vector<std::shared_ptr<Request>> requests;
   for (const CallSpec& spec : specs) {
-    auto prepared = std::make_unique<PreparedCall>(run, pool, comm.rank(), spec, arrivals, own);
+    auto prepared = std::make_unique<PreparedCall>(run, pool, comm, spec, arrivals, own);
     if (!prepared->takes_part()) continue;
     PENSTOCK_ASSIGN(std::shared_ptr<Request> request, comm.start(prepared->call()));
     calls.push_back(std::move(prepared));

@@ -3,6 +3,7 @@
 #define PENSTOCK_SIM_INCOHERENT_EXERCISE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,13 +50,13 @@ class CallBuffer {
 
 // What the ranks of a run share outside of the simulated world: how many have come to a barrier.
 struct Arrivals {
-  std::vector<std::uint32_t> of_call;
+  std::map<std::uint64_t, std::uint32_t> of_call;  // by CallSpec::id
 };
 
 // A call of one rank: prepared, made by whoever owns it, then verified.
 class PreparedCall {
  public:
-  PreparedCall(Run& run, Pool& pool, std::uint32_t rank, const CallSpec& spec, Arrivals& arrivals,
+  PreparedCall(Run& run, Pool& pool, const Comm& comm, const CallSpec& spec, Arrivals& arrivals,
                Random& own);
   const Call& call() const { return call_; }
   bool takes_part() const { return takes_part_; }
@@ -67,6 +68,7 @@ class PreparedCall {
 
   Run& run_;
   const std::uint32_t rank_;
+  const std::uint32_t size_;
   const CallSpec spec_;
   Arrivals& arrivals_;
   Call call_;
@@ -83,6 +85,9 @@ Status make_calls(Run& run, Pool& pool, Comm& comm, const std::vector<CallSpec>&
 // The same with several calls on their way at once.
 Status make_calls_overlapping(Run& run, Pool& pool, Comm& comm, const std::vector<CallSpec>& specs,
                               Arrivals& arrivals);
+// Calls for a comm of this size, the same on every rank that asks. Ids begin at first_id.
+std::vector<CallSpec> draw_calls(Random& random, std::uint32_t count, std::uint32_t size,
+                                 std::uint64_t first_id, const Collective* only = nullptr);
 CommConfig draw_comm(Run& run, std::uint32_t rank, const std::string& name);
 
 }  // namespace penstock::sim

@@ -161,6 +161,10 @@ void Fiber::pause() {
 #endif
 }
 
+const void* Fiber::end_of_running_stack() {
+  return running == nullptr ? nullptr : running->stack_ + kStackBytes;
+}
+
 void Fiber::enter() { running->run(); }
 
 void Fiber::run() {

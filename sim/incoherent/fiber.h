@@ -23,6 +23,8 @@ class Fiber {
   // Back to the resumer. Only inside the running fiber.
   void pause();
   bool ended() const { return ended_; }
+  // Where the stack of the running fiber ends (its highest address); null outside of fibers.
+  static const void* end_of_running_stack();
 
  private:
   static void enter();

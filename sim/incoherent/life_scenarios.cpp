@@ -14,6 +14,7 @@ bool is_end_of_comm(const Status& status) {
 // A process dies while it allocates and frees. What it held is taken back, and nothing else.
 Outcome reclaim(const Options& options) {
   Run run("reclaim", options);
+  run.set_machines(Machines::one);  // deaths of other machines are known to nobody
   run.limit_ranks(2, 4);
   const std::uint32_t victim = 1 + run.random().below(run.ranks());  // process 0 makes the pool
   run.config().halt = {HaltKind::kill, victim, 1 + run.random().below(6000), 0};
@@ -55,14 +56,12 @@ Outcome reclaim(const Options& options) {
 // results or a reason, and afterwards all ranks meet again under the same name.
 Outcome rank_dies(const Options& options) {
   Run run("rank_dies", options);
+  run.set_machines(Machines::one);  // deaths of other machines are known to nobody
   run.limit_ranks(2, 4);
   const std::uint32_t victim = 1 + run.random().below(run.ranks());
   run.config().halt = {HaltKind::kill, victim, 1 + run.random().below(40'000), 0};
-  std::vector<CallSpec> specs;
-  for (std::uint32_t id = 0; id < 4; ++id) {
-    specs.push_back(draw_call(run.random(), draw_collective(run.random()), run.ranks(), id));
-  }
-  Arrivals arrivals{std::vector<std::uint32_t>(specs.size())};
+  const std::vector<CallSpec> specs = draw_calls(run.random(), 4, run.ranks(), 0);
+  Arrivals arrivals;
   World& world = run.make_world();
   const auto spawn = [&](std::uint32_t rank, bool again) {
     run.spawn_rank(rank, [&, rank, again](Pool& pool) -> Status {
@@ -80,7 +79,7 @@ Outcome rank_dies(const Options& options) {
   for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) spawn(rank, false);
   run.run();
   if (world.has_halted() && !run.failed()) {
-    arrivals.of_call.assign(specs.size(), 0);
+    arrivals.of_call.clear();
     for (std::uint32_t rank = 0; rank < run.ranks(); ++rank) spawn(rank, true);
     run.run();
     world.spawn(0, [&run](Platform& platform) {
@@ -102,11 +101,8 @@ Outcome rank_pauses(const Options& options) {
   const std::uint32_t victim = 1 + run.random().below(run.ranks());
   run.config().halt = {HaltKind::stop, victim, 1 + run.random().below(40'000),
                        1'000'000 * (1 + run.random().below(500))};
-  std::vector<CallSpec> specs;
-  for (std::uint32_t id = 0; id < 3; ++id) {
-    specs.push_back(draw_call(run.random(), draw_collective(run.random()), run.ranks(), id));
-  }
-  Arrivals arrivals{std::vector<std::uint32_t>(specs.size())};
+  const std::vector<CallSpec> specs = draw_calls(run.random(), 3, run.ranks(), 0);
+  Arrivals arrivals;
   run.make_world();
   for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) {
     run.spawn_rank(rank, [&, rank](Pool& pool) -> Status {

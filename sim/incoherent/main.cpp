@@ -27,6 +27,8 @@ other. Everything follows from the seed; a failure prints the line that brings i
   --seeds N         how many seeds from there on (100; 1 if --seed is given)
   --ranks N         ranks, 1..16, instead of what the seed says
   --devices N       memory devices, 1..16, instead of what the seed says
+  --machines M      one (hosts share locks and pids, only their caches differ) or each (every host is
+                    a machine), instead of what the seed says
   --trace           every event of the simulated platforms, to standard error
   --keep-going      runs all seeds of a scenario that has failed; else it ends with its first failure
   --json            the result as JSON
@@ -45,6 +47,7 @@ struct Arguments {
   std::optional<std::uint64_t> seeds;
   std::uint32_t ranks = 0;
   std::uint32_t devices = 0;
+  Machines machines = Machines::by_seed;
   bool trace = false;
   bool keep_going = false;
   bool json = false;
@@ -104,8 +107,8 @@ Result<Arguments> parse(int count, char** words) {
       *flag = true;
       continue;
     }
-    static const char* const kValued[] = {"--scenario", "--seed",    "--seeds",
-                                          "--ranks",    "--devices", "--drop"};
+    static const char* const kValued[] = {"--scenario", "--seed",     "--seeds", "--ranks",
+                                          "--devices",  "--machines", "--drop"};
     const bool known = std::any_of(std::begin(kValued), std::end(kValued),
                                    [&](const char* each) { return option == each; });
     if (!known) return error(Code::invalid_argument, "unknown option {}; see --help", option);
@@ -115,6 +118,11 @@ Result<Arguments> parse(int count, char** words) {
       PENSTOCK_ASSIGN(arguments.chosen, choose(value));
     } else if (option == "--drop") {
       PENSTOCK_ASSIGN(arguments.drops, parse_drops(value));
+    } else if (option == "--machines") {
+      if (value != "one" && value != "each") {
+        return error(Code::invalid_argument, "--machines {}: it must be one or each", value);
+      }
+      arguments.machines = value == "one" ? Machines::one : Machines::each;
     } else if (option == "--ranks" || option == "--devices") {
       PENSTOCK_ASSIGN(const std::uint64_t number, parse_number(option, value, 1, 16));
       (option == "--ranks" ? arguments.ranks : arguments.devices) =
@@ -161,6 +169,7 @@ Tally run_scenario(const Scenario& scenario, const Arguments& arguments, SiteWat
     options.seed = arguments.first_seed + index;
     options.ranks = arguments.ranks;
     options.devices = arguments.devices;
+    options.machines = arguments.machines;
     options.sites = sites;
     if (arguments.trace) {
       options.trace = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };

@@ -119,12 +119,13 @@ Outcome regions_of(Run& run) {
 
 Outcome regions(const Options& options) {
   Run run("regions", options);
+  run.set_machines(Machines::one);
   return regions_of(run);
 }
 
 Outcome regions_of_machines(const Options& options) {
   Run run("regions_of_machines", options);
-  run.config().one_machine = false;
+  run.set_machines(Machines::each);
   return regions_of(run);
 }
 
@@ -132,7 +133,7 @@ Outcome regions_of_machines(const Options& options) {
 Outcome names(const Options& options) {
   Run run("names", options);
   run.limit_ranks(2, 4);
-  run.config().one_machine = false;
+  run.set_machines(Machines::each);
   run.make_world();
   std::vector<std::uint64_t> won;
   std::vector<std::uint64_t> found(run.ranks());

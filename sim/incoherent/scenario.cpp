@@ -17,7 +17,8 @@ Run::Run(const char* scenario, const Options& options)
   config_.seed = random_.next();
   config_.chaos = Chaos::of(random_);
   config_.cpus = random_.chance(8) ? 64 : 1;
-  config_.one_machine = true;
+  config_.one_machine = !random_.chance(3);
+  if (options.machines != Machines::by_seed) set_machines(options.machines);
   config_.sites = options.sites;
   config_.trace = options.trace;
 }
@@ -98,8 +99,9 @@ void Run::fail(const std::string& what) {
 Outcome Run::finish() {
   outcome_.steps = world_->steps();
   outcome_.trace_hash = world_->trace_hash();
-  outcome_.replay = fmt::format("--scenario {} --seed {} --ranks {} --devices {}", scenario_,
-                                options_.seed, ranks_, devices_);
+  outcome_.replay =
+      fmt::format("--scenario {} --seed {} --ranks {} --devices {} --machines {}", scenario_,
+                  options_.seed, ranks_, devices_, config_.one_machine ? "one" : "each");
   const Outcome outcome = outcome_;
   world_.reset();  // the ghosts end, and may still find fault; nobody listens
   return outcome;
@@ -107,7 +109,8 @@ Outcome Run::finish() {
 
 std::vector<Scenario> scenarios() {
   std::vector<Scenario> all = collective_scenarios();
-  for (const auto& more : {memory_scenarios(), life_scenarios()}) {
+  for (const auto& more :
+       {memory_scenarios(), life_scenarios(), regroup_scenarios(), window_scenarios()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -15,10 +15,14 @@
 
 namespace penstock::sim {
 
+// Whether the hosts are one machine, whose locks and pids they share, or a machine each.
+enum class Machines : std::uint8_t { by_seed, one, each };
+
 struct Options {
   std::uint64_t seed = 0;
   std::uint32_t ranks = 0;    // 0: by the seed
   std::uint32_t devices = 0;  // 0: by the seed
+  Machines machines = Machines::by_seed;
   SiteWatch* sites = nullptr;
   std::function<void(const std::string&)> trace;
 };
@@ -44,6 +48,7 @@ class Run {
   std::uint64_t value(std::uint64_t what, std::uint64_t rank, std::uint64_t index) const;
 
   void limit_ranks(std::uint32_t least, std::uint32_t most);
+  void set_machines(Machines machines) { config_.one_machine = machines == Machines::one; }
   // Before make_world: how the world differs from what the seed says.
   WorldConfig& config() { return config_; }
   // A world with a host per `ranks_per_host` ranks and, unless told, a fresh pool in it.
@@ -89,6 +94,8 @@ std::vector<Scenario> scenarios();
 std::vector<Scenario> collective_scenarios();
 std::vector<Scenario> memory_scenarios();
 std::vector<Scenario> life_scenarios();
+std::vector<Scenario> regroup_scenarios();
+std::vector<Scenario> window_scenarios();
 
 }  // namespace penstock::sim
 #endif

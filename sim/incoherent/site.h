@@ -48,6 +48,8 @@ class SiteWatch {
   std::uint64_t dropped() const { return dropped_; }
 
  private:
+  bool may_be_above(const void* frame) const;
+
   std::vector<Drop> drops_;
   std::uint8_t droppable_ = 0;  // bit per Primitive
   bool records_;
