@@ -89,6 +89,16 @@ Result<Lane*> PoolComm::lane_of(const Call& call, Call* lane_call) {
   return lane.get();
 }
 
+// The lane of a call, if there is one already.
+Lane* PoolComm::open_lane_of(const Call& call, Call* lane_call) const {
+  *lane_call = call;
+  if (call.collective != Collective::send_recv) return collectives_.get();
+  lane_call->root = 0;
+  const auto found =
+      pairs_.find(call.sender ? std::pair(rank(), call.root) : std::pair(call.root, rank()));
+  return found == pairs_.end() ? nullptr : found->second.get();
+}
+
 Result<std::shared_ptr<const Plan>> PoolComm::plan(const Call& call) {
   PENSTOCK_TRY(check_call(call, rank(), size()));
   Call lane_call;
@@ -191,9 +201,11 @@ void PoolComm::look_around(std::uint64_t now_ns) {
 Status PoolComm::run(const Call& call) {
   const CallRecord record(statistics_, call);
   std::shared_ptr<Request> request;
-  if (collectives_->can_repeat(call) && !trace::enabled()) {
+  Call lane_call;
+  Lane* lane = open_lane_of(call, &lane_call);
+  if (lane != nullptr && lane->can_repeat(lane_call) && !trace::enabled()) {
     PENSTOCK_TRY(usable());
-    request = collectives_->repeat(call, !oversubscribed_);
+    request = lane->repeat(lane_call, !oversubscribed_);
     if (request == nullptr) return {};
     note_failures();
   } else {

@@ -6,8 +6,8 @@
 //   then size * 3 lines members: who holds the rank (line 0), why it gave up (lines 1 and 2)
 //   then size * 2 lines the collectives' lane: rank r's progress (fence) and its offers
 //   then size^2 * 2 * 2 the pair lanes: [from][to], the sender's two lines and the receiver's
-//   then                inlined blocks of the collectives' lane: [rank][half][line]
-//   then                inlined blocks of the pair lanes: [from][to][half][line], the sender's
+//   then                inlined blocks of the collectives' lane: [rank][slot][line]
+//   then                inlined blocks of the pair lanes: [from][to][slot][line], the sender's
 //
 // Every line has one writer: the maker for header and offsets (before `ready`, under the comms
 // lock), the rank for its member lines and fences.
@@ -23,7 +23,7 @@
 namespace penstock {
 
 inline constexpr std::uint64_t kControlMagic = 0x6d6d6f6374735050;  // "PPstcomm"
-inline constexpr std::uint32_t kControlVersion = 2;
+inline constexpr std::uint32_t kControlVersion = 3;
 
 struct alignas(64) ControlHeader {
   std::uint64_t magic;
@@ -47,8 +47,8 @@ static_assert(sizeof(ControlScratch) == 128);
 // withdrew: left before all had come; left: after that.
 struct alignas(64) ControlTuning {
   Tuning tuning;
-  std::uint32_t inline_lines;       // of a rank and half of the collectives' lane
-  std::uint32_t pair_inline_lines;  // of a pair and half
+  std::uint32_t inline_lines;       // of a rank and slot of the collectives' lane
+  std::uint32_t pair_inline_lines;  // of a pair and slot
 };
 static_assert(sizeof(ControlTuning) == 64);
 
@@ -95,6 +95,10 @@ struct alignas(64) OfferLine {
 };
 static_assert(sizeof(OfferLine) == 64);
 
+// Inlined blocks of pass p are in slot p % kInlineSlots: a writer that hears from its readers only
+// by their fences needs to look at them once in several passes.
+inline constexpr std::uint32_t kInlineSlots = 8;
+
 // Where things are, from the start of the region. `size` ranks.
 struct ControlLayout {
   ControlLayout(std::uint64_t size, std::uint64_t inline_lines, std::uint64_t pair_inline_lines)
@@ -111,10 +115,10 @@ struct ControlLayout {
     return fence(size_) + ((from * size_ + to) * 2 + side) * 128;
   }
   std::uint64_t inlined(std::uint64_t rank) const {
-    return pair_fence(size_, 0, 0) + rank * 2 * inline_;
+    return pair_fence(size_, 0, 0) + rank * kInlineSlots * inline_;
   }
   std::uint64_t pair_inlined(std::uint64_t from, std::uint64_t to) const {
-    return inlined(size_) + (from * size_ + to) * 2 * pair_inline_;
+    return inlined(size_) + (from * size_ + to) * kInlineSlots * pair_inline_;
   }
   std::uint64_t bytes() const { return pair_inlined(size_, 0); }
 

@@ -67,7 +67,8 @@ Status Lane::open() {
     std::byte* line = locate(config_.fences[r], 2 * PENSTOCK_CACHE_LINE);
     fences_.emplace_back(pool_, line);
     offers_.push_back(line + PENSTOCK_CACHE_LINE);
-    const std::uint64_t inline_bytes = 2ull * config_.inline_lines * PENSTOCK_CACHE_LINE;
+    const std::uint64_t inline_bytes =
+        std::uint64_t{kInlineSlots} * config_.inline_lines * PENSTOCK_CACHE_LINE;
     inlined_.push_back(config_.inlined[r] == 0 || inline_bytes == 0
                            ? nullptr
                            : locate(config_.inlined[r], inline_bytes));
@@ -77,6 +78,11 @@ Status Lane::open() {
   }
   base_.assign(ranks, 0);
   reuse_.assign(ranks, 0);
+  static_assert(std::tuple_size_v<decltype(ends_)> == kInlineSlots);
+  for (auto& ends : ends_) ends.assign(ranks, 0);
+  bulk_end_.assign(ranks, 0);
+  drained_at_.assign(ranks, 0);
+  older_bulk_end_.assign(ranks, 0);
   promised_.assign(ranks, 0);
   noted_.assign(ranks, 0);
   offered_send_.assign(ranks, nullptr);
@@ -247,13 +253,22 @@ Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
   pending->offer_send = pending->offer_recv = 0;
   pending->next_step = 0;
   pending->in_flight = 0;
-  pending->submitted = pending->finished = false;
+  pending->submitted = pending->finished = pending->exposed = false;
   pending->result = Status();
   pending->stream = p.total_bytes >= config_.local.stream_bytes;
-  if (config_.may_expose && p.total_bytes >= config_.local.expose_bytes) offer_buffers(*pending);
+  if (is_worth_exposing(p)) offer_buffers(*pending);
   pending_.push_back(pending);
   ++counters_.calls;
   return std::shared_ptr<Request>(std::move(pending));
+}
+
+// A send whose buffer is exposed waits for its receiver, so that it is large before that happens.
+bool Lane::is_worth_exposing(const Prepared& prepared) const {
+  constexpr std::uint64_t kEagerSend = 4 * 1024;
+  if (!config_.may_expose) return false;
+  const bool send = prepared.call.collective == Collective::send_recv;
+  return prepared.total_bytes >=
+         (send ? std::max(config_.local.expose_bytes, kEagerSend) : config_.local.expose_bytes);
 }
 
 Status Lane::begin_pass(Pending& pending) {
@@ -286,6 +301,12 @@ void Lane::end_pass(Pending& pending) {
   for (std::size_t rank = 0; rank < base_.size(); ++rank) {
     reuse_[rank] = base_[rank];
     base_[rank] += plan.signals[rank];
+  }
+  ends_[pass_ % kInlineSlots] = base_;
+  if (!plan.is_inlined()) {
+    older_bulk_end_.swap(bulk_end_);
+    bulk_end_ = base_;
+    bulk_pass_ = pass_ + 1;
   }
   ++pass_;
   pending.done_bytes += pending.pass_bytes;

@@ -52,8 +52,8 @@ struct LaneConfig {
   std::uint32_t self = 0;                 // this process among them
   std::vector<penstock_address> fences;   // per participant: its fence's line, then its offers'
   std::vector<penstock_address> scratch;  // per payload device; two halves each
-  std::vector<penstock_address> inlined;  // per participant; two halves each; 0: it writes none
-  std::uint32_t inline_lines = 0;         // of a half
+  std::vector<penstock_address> inlined;  // per participant; kInlineSlots each; 0: it writes none
+  std::uint32_t inline_lines = 0;         // of a slot
   std::uint64_t half_bytes = 0;
   std::uint64_t rank_bytes = 0;
   bool may_expose = false;  // every participant works directly
@@ -126,10 +126,12 @@ class Lane {
   static std::size_t done_slot(const Call& call);
   bool is_direct(const Pending& pending) const;
   bool run_direct(Pending& pending);
+  std::uint64_t reuse_value(const Pending& pending, std::uint32_t participant) const;
   bool run_step(Pending& pending, const Step& step);
   bool pass_fence(Pending& pending, std::uint32_t participant, std::uint64_t value, bool noted);
   bool check_note(Pending& pending, std::uint32_t participant, std::uint64_t theirs);
   bool take_offer(const Pending& pending, std::uint32_t participant, std::uint64_t theirs);
+  bool is_worth_exposing(const Prepared& prepared) const;
   void offer_buffers(Pending& pending);
   void give_due_signal();
   void run_signal(Pending& pending, const Step& step);
@@ -188,6 +190,12 @@ class Lane {
   // (direct), or that a submitted WAIT ensures for what is submitted after it.
   std::vector<std::uint64_t> base_;
   std::vector<std::uint64_t> reuse_;
+  // For inlined blocks, whose memory comes round later: ends of passes by pass % kInlineSlots, and
+  // of the last pass that was not inlined and the one before it.
+  std::array<std::vector<std::uint64_t>, 8> ends_;
+  std::uint64_t bulk_pass_ = 0;  // plus one; 0: none yet
+  std::vector<std::uint64_t> bulk_end_;
+  std::vector<std::uint64_t> older_bulk_end_;
   std::vector<std::uint64_t> promised_;
   std::uint64_t pass_ = 0;
   // The last signal was counted and not given: in a row of passes in which everybody hears from
@@ -197,7 +205,8 @@ class Lane {
   std::vector<std::uint64_t> noted_;
   std::vector<std::byte*> offered_send_;
   std::vector<std::byte*> offered_recv_;
-  std::vector<std::uint64_t> taken_;  // by source of the step being run: lines read so far
+  std::vector<std::uint64_t> drained_at_;  // fences when the pass that exposed buffers last is over
+  std::vector<std::uint64_t> taken_;       // by source of the step being run: lines read so far
   std::vector<std::byte> staging_;
   std::uint32_t blocked_on_;  // participant, or kNoRank
   std::uint64_t blocked_since_ns_ = 0;

@@ -56,10 +56,8 @@ std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
   pending.done_bytes = 0;
   pending.plan = nullptr;
   pending.offer_send = pending.offer_recv = 0;
-  pending.submitted = pending.finished = false;
-  if (config_.may_expose && pending.prepared->total_bytes >= config_.local.expose_bytes) {
-    offer_buffers(pending);
-  }
+  pending.submitted = pending.finished = pending.exposed = false;
+  if (is_worth_exposing(*pending.prepared)) offer_buffers(pending);
   ++counters_.calls;
   constexpr std::uint32_t kPolls = 1000;
   constexpr std::uint32_t kEagerPolls = 32;  // a pause takes as long as a line needs to come
@@ -104,6 +102,17 @@ bool Lane::run_direct(Pending& pending) {
   }
 }
 
+// What the fence of a participant shows when it is done with what this pass overwrites: the pass
+// before the previous one, or for inlined blocks the one that used the slot before. Nobody is ahead
+// of a pass with blocks of scratch memory by more than one, because notes and offers stand there.
+std::uint64_t Lane::reuse_value(const Pending& pending, std::uint32_t participant) const {
+  if (!pending.plan->is_inlined()) return reuse_[participant];
+  // The pass after the one that bulk_pass_ names may run before all are done with that.
+  const std::uint64_t bulk =
+      bulk_pass_ < pass_ ? bulk_end_[participant] : older_bulk_end_[participant];
+  return std::max(ends_[pass_ % kInlineSlots][participant], bulk);
+}
+
 bool Lane::run_step(Pending& pending, const Step& step) {
   switch (step.kind) {
     case StepKind::copy:
@@ -116,7 +125,7 @@ bool Lane::run_step(Pending& pending, const Step& step) {
     case StepKind::wait:
       return pass_fence(pending, step.rank, base_[step.rank] + step.value, true);
     case StepKind::reuse:
-      return pass_fence(pending, step.rank, reuse_[step.rank], false);
+      return pass_fence(pending, step.rank, reuse_value(pending, step.rank), false);
   }
   return true;
 }
@@ -260,7 +269,7 @@ void* Lane::staging(std::uint32_t source, std::uint64_t bytes) {
 bool Lane::read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken) {
   const Block& block = pending.plan->blocks[slice.index];
   std::byte* lines = inlined_[block.writer] +
-                     (pass_ & 1) * config_.inline_lines * std::uint64_t{PENSTOCK_CACHE_LINE} +
+                     pass_ % kInlineSlots * config_.inline_lines * PENSTOCK_CACHE_LINE +
                      block.offset;
   const std::uint64_t mine = note(pending);
   std::uint64_t theirs = 0;
@@ -283,7 +292,7 @@ bool Lane::read_inlined(Pending& pending, const Slice& slice, void* out, std::ui
 void Lane::write_inlined(const Pending& pending, const Slice& slice, const void* data) {
   const Block& block = pending.plan->blocks[slice.index];
   std::byte* lines = inlined_[config_.self] +
-                     (pass_ & 1) * config_.inline_lines * std::uint64_t{PENSTOCK_CACHE_LINE} +
+                     pass_ % kInlineSlots * config_.inline_lines * PENSTOCK_CACHE_LINE +
                      block.offset;
   InlineBlock(pool_, lines, software_).write(pass_ + 1, note(pending), data, block.bytes);
 }
@@ -436,14 +445,21 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
   return true;
 }
 
-// Whoever exposed a buffer stays until all that read it are done with the pass, because the caller
-// may change it as soon as the call is over.
+// Whoever exposed a buffer stays until all that read it are done with it, because the caller may
+// change it as soon as the call is over. The last pass may be one that exposes nothing.
 bool Lane::is_drained(Pending& pending) {
-  if (pending.exposes == 0) return true;
-  if (pending.done_bytes + pending.pass_bytes < pending.prepared->total_bytes) return true;
+  const Prepared& prepared = *pending.prepared;
+  if (pending.exposes != 0) {
+    pending.exposed = true;
+    for (std::size_t q = 0; q < fences_.size(); ++q) {
+      drained_at_[q] = base_[q] + pending.plan->signals[q];
+    }
+  }
+  if (!pending.exposed || pending.done_bytes + pending.pass_bytes < prepared.total_bytes) {
+    return true;
+  }
   for (std::uint32_t q = 0; q < fences_.size(); ++q) {
-    if (!pending.prepared->readers[q]) continue;
-    if (!pass_fence(pending, q, base_[q] + pending.plan->signals[q], false)) return false;
+    if (prepared.readers[q] && !pass_fence(pending, q, drained_at_[q], false)) return false;
   }
   return true;
 }

@@ -14,7 +14,10 @@ constexpr std::uint64_t kMinRankBytes = 4096;
 constexpr std::uint64_t kPollNs = 50'000;
 
 // Room for 4 KiB from one rank to another, less with many pairs.
-std::uint32_t pair_inline_lines(std::uint32_t size) { return size <= 8 ? 76 : size <= 16 ? 16 : 2; }
+std::uint32_t pair_inline_lines(std::uint32_t size) { return size <= 8 ? 76 : size <= 16 ? 8 : 2; }
+
+// Room for several KiB of payload; with many ranks at least for a line to each.
+std::uint32_t inline_lines_of(std::uint32_t size) { return size <= 8 ? kMaxInlineLines : 64; }
 
 // Half of a pair lane: a quarter of what a rank moves per pass (256 KiB), less when there are so
 // many pairs that all of them together would take more than 16 MiB.
@@ -191,7 +194,7 @@ Status Membership::allocate_control(const CommConfig& config) {
   request.persistent = pool_hosts() > 1;
   tuning_ = {};
   tuning_.tuning = config.tuning;
-  tuning_.inline_lines = kMaxInlineLines;
+  tuning_.inline_lines = inline_lines_of(meeting_.size);
   tuning_.pair_inline_lines = pair_inline_lines(meeting_.size);
   header_.size = meeting_.size;
   // Less room for inlined blocks if there is not enough.

@@ -20,9 +20,7 @@ constexpr std::array<const char*, kCollectives> kNames = {
 bool one_shot_suits(const PlanKey& key) {
   return key.part_bytes <= key.tuning.one_shot_bytes / key.topology.ranks;
 }
-bool direct_reduce_suits(const PlanKey& key) {
-  return key.topology.ranks <= 2 || key.part_bytes < key.tuning.sharded_bytes;
-}
+bool direct_reduce_suits(const PlanKey& key) { return key.part_bytes < key.tuning.sharded_bytes; }
 
 bool never(const PlanKey&) { return false; }
 
@@ -51,7 +49,7 @@ constexpr Entry kEntries[] = {
     {Collective::broadcast, "two_level",
      "with groups: one rank of each follows the root, the others of its group follow that one",
      algorithm::broadcast_two_level, never, true},
-    {Collective::reduce, "direct", "small parts or two ranks: the root folds everything",
+    {Collective::reduce, "direct", "small parts: the root folds everything",
      algorithm::reduce_direct, direct_reduce_suits},
     {Collective::reduce, "sharded",
      "large parts: everybody folds one shard, and the root collects the results",

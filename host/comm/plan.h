@@ -15,7 +15,8 @@
 //
 // A block of a small pass is **inlined**: its payload travels with its flag in the cache line
 // (inline_block.h), so that writing it publishes it and reading it waits for it, with no signal and
-// no wait.
+// no wait. Such blocks have more than two halves; "the pass before the previous one" is for them
+// the pass that used the memory before.
 //
 // A block that **mirrors** bytes of its writer's buffers holds a copy of them until the end of the
 // call. If the buffer itself lies in the pool, its writer can skip the copy and tell the readers

@@ -99,9 +99,9 @@ TEST(Plan, AutoGoesBySize) {
   EXPECT_EQ(chosen(Collective::all_reduce, 2, 32769), "two_phase");
   EXPECT_EQ(chosen(Collective::all_reduce, 16, 4096), "one_shot");
   EXPECT_EQ(chosen(Collective::all_reduce, 16, 4097), "two_phase");
-  EXPECT_EQ(chosen(Collective::reduce, 2, 1 << 20), "direct");
-  EXPECT_EQ(chosen(Collective::reduce, 3, 65535), "direct");
-  EXPECT_EQ(chosen(Collective::reduce, 3, 65536), "sharded");
+  EXPECT_EQ(chosen(Collective::reduce, 2, 1 << 20), "sharded");
+  EXPECT_EQ(chosen(Collective::reduce, 3, 262143), "direct");
+  EXPECT_EQ(chosen(Collective::reduce, 3, 262144), "sharded");
   EXPECT_EQ(chosen(Collective::all_reduce, 1, 1 << 20), "local");
 }
 

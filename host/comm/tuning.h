@@ -16,8 +16,8 @@ struct Tuning {
   std::uint32_t inline_bytes = 1024;
   // all_reduce: everybody reads all inputs while n parts are at most this.
   std::uint32_t one_shot_bytes = 64 * 1024;
-  // reduce with three or more ranks: everybody folds a shard from here on.
-  std::uint32_t sharded_bytes = 64 * 1024;
+  // reduce: everybody folds a shard from here on.
+  std::uint32_t sharded_bytes = 256 * 1024;
   // A part (or shard) of at least this moves in `chunks` chunks, each published on its own.
   std::uint32_t chunk_bytes = 64 * 1024;
   std::uint32_t chunks = 4;
@@ -33,9 +33,9 @@ struct Tuning {
 struct LocalTuning {
   // Buffers that lie in the pool are used where they are from here on; below, a copy costs less
   // than telling everybody where they are.
-  std::uint64_t expose_bytes = 8 * 1024;
+  std::uint64_t expose_bytes = 2 * 1024;
   // Calls that write at least this stream their results past the cache.
-  std::uint64_t stream_bytes = std::uint64_t{4} << 20;
+  std::uint64_t stream_bytes = std::uint64_t{2} << 20;
   bool operator==(const LocalTuning&) const = default;
 };
 

@@ -98,7 +98,7 @@ std::string run_ranks(std::uint32_t count, const RankBody& body, double timeout_
 
 Result<Member> join(const std::string& spec, std::uint32_t rank, std::uint32_t size,
                     const std::string& name, Coherence coherence, std::uint32_t timeout_ms,
-                    std::uint64_t rank_bytes) {
+                    std::uint64_t rank_bytes, const Tuning& tuning) {
   Member member;
   MapOptions options;
   options.coherence = coherence;
@@ -109,6 +109,7 @@ Result<Member> join(const std::string& spec, std::uint32_t rank, std::uint32_t s
   config.size = size;
   config.timeout_ms = timeout_ms;
   config.rank_bytes = rank_bytes;
+  config.tuning = tuning;
   PENSTOCK_ASSIGN(member.comm, Comm::join(*member.pool, config));
   return member;
 }

@@ -58,7 +58,8 @@ struct Member {
 };
 Result<Member> join(const std::string& spec, std::uint32_t rank, std::uint32_t size,
                     const std::string& name = "test", Coherence coherence = Coherence::hardware,
-                    std::uint32_t timeout_ms = 20000, std::uint64_t rank_bytes = 1u << 20);
+                    std::uint32_t timeout_ms = 20000, std::uint64_t rank_bytes = 1u << 20,
+                    const Tuning& tuning = {});
 
 }  // namespace penstock::test
 #endif
