@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import signal
 import sys
 import time
 
@@ -175,5 +176,10 @@ def main(arguments):
     return 1 if wrong or failures or not rows else 0
 
 
+def ended(number, _frame):
+    raise SystemExit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, ended)  # so that what was started is ended, and cleaned up
     sys.exit(main(sys.argv[1:]))

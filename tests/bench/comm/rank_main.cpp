@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,8 @@
 
 namespace penstock::bench {
 namespace {
+
+volatile std::sig_atomic_t g_ended = 0;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
@@ -149,11 +152,19 @@ RankOptions parse_rank_options(int argc, char** argv) {
 
 std::uint32_t fork_ranks(std::uint32_t ranks, void (*at_end)()) {
   std::vector<pid_t> children;
+  // Whoever ends the program still has `at_end` run.
+  struct sigaction ending {};
+  ending.sa_handler = [](int) { g_ended = 1; };
+  struct sigaction usual_term, usual_int;
+  ::sigaction(SIGTERM, &ending, &usual_term);
+  ::sigaction(SIGINT, &ending, &usual_int);
   const pid_t parent = ::getpid();
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
+      ::sigaction(SIGTERM, &usual_term, nullptr);
+      ::sigaction(SIGINT, &usual_int, nullptr);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) std::_Exit(2);
       return rank;
@@ -161,14 +172,16 @@ std::uint32_t fork_ranks(std::uint32_t ranks, void (*at_end)()) {
     children.push_back(child);
   }
   int failed = 0;
-  for (std::uint32_t ended = 0; ended < ranks; ++ended) {
+  for (std::uint32_t left = ranks; left > 0;) {
     int status = 0;
-    ::wait(&status);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+    const bool ended = ::wait(&status) > 0;
+    if (!ended && errno == ECHILD) break;
+    const int code = !ended ? (g_ended != 0 ? 2 : 0) : WIFEXITED(status) ? WEXITSTATUS(status) : 2;
     if (code > 1) {
       for (const pid_t child : children) ::kill(child, SIGKILL);
     }
     failed = std::max(failed, code);
+    if (ended) --left;
   }
   if (at_end != nullptr) at_end();
   std::exit(failed);
