@@ -68,6 +68,9 @@ const std::vector<Variable>& variables() {
       {Id::stats, "PENSTOCK_STATS", "",
        "1: every comm prints its statistics as JSON when it ends; a file name: writes them there, "
        "rank r of several to FILE.r."},
+      {Id::group, "PENSTOCK_GROUP", "0",
+       "Ranks of a group, a divisor of their number: reductions fold inside groups, then over the "
+       "groups. 0: one level."},
   };
   return table;
 }

@@ -30,6 +30,7 @@ enum class Id {
   trace,         // PENSTOCK_TRACE
   trace_events,  // PENSTOCK_TRACE_EVENTS
   stats,         // PENSTOCK_STATS
+  group,         // PENSTOCK_GROUP
   count_
 };
 

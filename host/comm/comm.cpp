@@ -34,6 +34,7 @@ Status PoolComm::open() {
     lane.scratch.push_back(membership_->scratch(d));
   }
   lane.inline_lines = membership_->tuning().inline_lines;
+  lane.group = membership_->tuning().group;
   lane.half_bytes = header.half_bytes;
   lane.rank_bytes = header.rank_bytes;
   lane.may_expose = may_expose_;
@@ -218,6 +219,11 @@ Result<std::unique_ptr<Comm>> Comm::join(Pool& pool, const CommConfig& config) {
   PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, make_engine(config.engine));
   const std::uint64_t flags = engine->direct_kernels() != nullptr ? kMemberDirect : 0;
   PENSTOCK_ASSIGN(std::unique_ptr<Membership> membership, Membership::join(pool, config, flags));
+  const std::uint32_t group = membership->tuning().group;
+  if (!config.newcomer && group != Membership::group_of(config, membership->size())) {
+    return error(Code::mismatch, "comm '{}' has groups of {} ranks, but rank {} joined it with {}",
+                 config.name, group, config.rank, config.group);
+  }
   auto comm = std::make_unique<PoolComm>(pool, config, std::move(membership), std::move(engine));
   PENSTOCK_TRY(comm->open());
   return std::unique_ptr<Comm>(std::move(comm));

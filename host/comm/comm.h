@@ -22,6 +22,10 @@ struct CommConfig {
   std::uint64_t rank_bytes = 1u << 20;  // payload of one rank and pass; halved until it fits
   enum class Wait { automatic, spin, yield } wait = Wait::automatic;
   Tuning tuning;  // the first rank to come decides for all
+  // Ranks of a group, a divisor of `size`; 0, 1 or all: one level. It decides what a reduction is
+  // (plan.h, Topology), so that all ranks give the same. A comm that comes out of this one has the
+  // same groups if they divide its ranks, else one level.
+  std::uint32_t group = 0;
   LocalTuning local;
   // Waits for a comm of this name that grows (Comm::grow), and takes a free rank in it; rank and
   // size come from there.

@@ -49,6 +49,7 @@ struct alignas(64) ControlTuning {
   Tuning tuning;
   std::uint32_t inline_lines;       // of a rank and slot of the collectives' lane
   std::uint32_t pair_inline_lines;  // of a pair and slot
+  std::uint32_t group;              // of the topology; 0: one level
 };
 static_assert(sizeof(ControlTuning) == 64);
 

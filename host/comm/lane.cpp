@@ -128,6 +128,7 @@ PlanKey Lane::key_of(const Call& call) const {
   key.collective = call.collective;
   key.topology.ranks = static_cast<std::uint32_t>(config_.ranks.size());
   key.topology.payload_devices = static_cast<std::uint32_t>(config_.scratch.size());
+  key.topology.group = config_.group;
   key.root = has_root(call.collective) ? call.root : 0;
   key.element_bytes = penstock_type_size(call.type);
   key.in_place = is_in_place(call, config_.self);

@@ -57,6 +57,7 @@ struct LaneConfig {
   std::uint64_t half_bytes = 0;
   std::uint64_t rank_bytes = 0;
   bool may_expose = false;  // every participant works directly
+  std::uint32_t group = 0;  // of the topology
   Tuning tuning;
   LocalTuning local;
   QueueConfig queue;

@@ -194,6 +194,7 @@ Status Membership::allocate_control(const CommConfig& config) {
   request.persistent = pool_hosts() > 1;
   tuning_ = {};
   tuning_.tuning = config.tuning;
+  tuning_.group = group_of(config, meeting_.size);
   tuning_.inline_lines = inline_lines_of(meeting_.size);
   tuning_.pair_inline_lines = pair_inline_lines(meeting_.size);
   header_.size = meeting_.size;

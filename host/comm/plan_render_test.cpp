@@ -60,8 +60,8 @@ TEST(PlanJson, HasEveryField) {
   const Plan plan = plan_of({Collective::all_reduce, {3, 2}, 0, 4, 400, true, "one_shot"});
   const json parsed = json::parse(plan_to_json(plan));
   EXPECT_EQ(parsed["key"], json::parse(R"({"collective": "all_reduce", "ranks": 3,
-      "payload_devices": 2, "root": 0, "element_bytes": 4, "part_bytes": 400, "in_place": true,
-      "algorithm": "one_shot"})"));
+      "payload_devices": 2, "group": 0, "root": 0, "element_bytes": 4, "part_bytes": 400,
+      "in_place": true, "algorithm": "one_shot"})"));
   EXPECT_EQ(parsed["algorithm"], "one_shot");
   EXPECT_EQ(parsed["pool_bytes_written"], 1200);
   EXPECT_EQ(parsed["pool_bytes_read"], 2400);

@@ -29,6 +29,11 @@ Status check_config(const CommConfig& config) {
     return error(Code::invalid_argument, "rank {} of comm '{}', which has {} ranks (0 to {})",
                  config.rank, config.name, config.size, config.size - 1);
   }
+  if (config.group > 1 && config.size % config.group != 0) {
+    return error(Code::invalid_argument,
+                 "comm '{}' of {} ranks in groups of {}: the group must divide the ranks",
+                 config.name, config.size, config.group);
+  }
   return {};
 }
 

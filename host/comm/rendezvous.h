@@ -55,6 +55,10 @@ class Membership {
 
   const ControlHeader& header() const { return header_; }
   const ControlTuning& tuning() const { return tuning_; }
+  // What CommConfig::group comes to in a comm of `size` ranks: 0 where it does not divide them.
+  static std::uint32_t group_of(const CommConfig& config, std::uint32_t size) {
+    return config.group > 1 && config.group < size && size % config.group == 0 ? config.group : 0;
+  }
   ControlLayout layout() const {
     return {header_.size, tuning_.inline_lines, tuning_.pair_inline_lines};
   }

@@ -282,6 +282,8 @@ Result<CommConfig> World::comm_config() const {
   config.rank = launch_.rank;
   config.size = launch_.size;
   config.engine = env::text(env::Id::engine);
+  PENSTOCK_ASSIGN(const std::uint64_t group, env::number(env::Id::group, 0, kMaxRanks));
+  config.group = static_cast<std::uint32_t>(group);
   PENSTOCK_ASSIGN(const std::uint64_t timeout_ms,
                   env::number(env::Id::timeout_ms, 1, kMaxTimeoutMs));
   config.timeout_ms = static_cast<std::uint32_t>(timeout_ms);

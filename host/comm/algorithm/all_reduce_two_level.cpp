@@ -5,6 +5,8 @@
 //
 // In place it holds that shard s of a rank is overwritten only after the group's member s, which
 // reads it, has shown its fold: with it, or with what was made of it.
+#include <utility>
+
 #include "penstock/comm/algorithm/algorithms.h"
 #include "penstock/comm/algorithm/two_level.h"
 
@@ -21,7 +23,11 @@ void all_reduce_two_level(PlanBuilder& builder) {
     const Range& range = shards[s].range;
     if (range.bytes == 0) continue;
     result[r] = builder.add_block(r, range.bytes);
-    fold_across(builder, r, folds, s, {PlanBuilder::recv(0, range), builder.block(result[r])});
+    std::vector<Slice> dst = {PlanBuilder::recv(0, range), builder.block(result[r])};
+    // A rank that folds nothing inside has not heard of the others' buffers; then its result is a
+    // block that mirrors none.
+    if (shards[groups.member_of(r)].range.bytes == 0) std::swap(dst[0], dst[1]);
+    fold_across(builder, r, folds, s, std::move(dst));
     builder.publish(r);
   }
   for (std::uint32_t r = 0; r < n; ++r) {
