@@ -98,7 +98,7 @@ static_assert(sizeof(OfferLine) == 64);
 
 // Inlined blocks of pass p are in slot p % kInlineSlots: a writer that hears from its readers only
 // by their fences needs to look at them once in several passes.
-inline constexpr std::uint32_t kInlineSlots = 8;
+inline constexpr std::uint32_t kInlineSlots = 4;
 
 // Where things are, from the start of the region. `size` ranks.
 struct ControlLayout {

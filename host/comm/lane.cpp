@@ -73,6 +73,9 @@ Status Lane::open() {
                            ? nullptr
                            : locate(config_.inlined[r], inline_bytes));
   }
+  // This memory may have been another comm's: what this host still caches of its own lines would be
+  // written back with them.
+  pool_.observe(offers_[config_.self] - PENSTOCK_CACHE_LINE, 2 * PENSTOCK_CACHE_LINE);
   for (const penstock_address address : config_.scratch) {
     scratch_.push_back(locate(address, 2 * config_.half_bytes));
   }

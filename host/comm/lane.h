@@ -193,7 +193,7 @@ class Lane {
   std::vector<std::uint64_t> reuse_;
   // For inlined blocks, whose memory comes round later: ends of passes by pass % kInlineSlots, and
   // of the last pass that was not inlined and the one before it.
-  std::array<std::vector<std::uint64_t>, 8> ends_;
+  std::array<std::vector<std::uint64_t>, 4> ends_;
   std::uint64_t bulk_pass_ = 0;  // plus one; 0: none yet
   std::vector<std::uint64_t> bulk_end_;
   std::vector<std::uint64_t> older_bulk_end_;

@@ -6,6 +6,7 @@
 #include "penstock/comm/rendezvous.h"
 #include "penstock/comm/rendezvous_internal.h"
 #include "penstock/memory/agreement.h"
+#include "penstock/memory/inline_block.h"
 
 namespace penstock {
 namespace {
@@ -13,11 +14,17 @@ namespace {
 constexpr std::uint64_t kMinRankBytes = 4096;
 constexpr std::uint64_t kPollNs = 50'000;
 
-// Room for 4 KiB from one rank to another, less with many pairs.
-std::uint32_t pair_inline_lines(std::uint32_t size) { return size <= 8 ? 76 : size <= 16 ? 8 : 2; }
+// Room for a payload from one rank to another, less with many pairs.
+std::uint32_t pair_inline_lines(const Tuning& tuning, std::uint32_t size) {
+  const auto most = static_cast<std::uint32_t>(inline_lines(tuning.inline_bytes));
+  return std::min(most, size <= 8 ? kMaxInlineLines : size <= 16 ? 4u : 2u);
+}
 
-// Room for several KiB of payload; with many ranks at least for a line to each.
-std::uint32_t inline_lines_of(std::uint32_t size) { return size <= 8 ? kMaxInlineLines : 64; }
+// Room for a payload to every other rank.
+std::uint32_t inline_lines_of(const Tuning& tuning, std::uint32_t size) {
+  const auto lines = static_cast<std::uint32_t>(inline_lines(tuning.inline_bytes));
+  return std::min(std::max(lines, 1u) * std::max(size - 1, 1u), kMaxInlineLines);
+}
 
 // Half of a pair lane: a quarter of what a rank moves per pass (256 KiB), less when there are so
 // many pairs that all of them together would take more than 16 MiB.
@@ -195,8 +202,8 @@ Status Membership::allocate_control(const CommConfig& config) {
   tuning_ = {};
   tuning_.tuning = config.tuning;
   tuning_.group = group_of(config, meeting_.size);
-  tuning_.inline_lines = inline_lines_of(meeting_.size);
-  tuning_.pair_inline_lines = pair_inline_lines(meeting_.size);
+  tuning_.inline_lines = inline_lines_of(config.tuning, meeting_.size);
+  tuning_.pair_inline_lines = pair_inline_lines(config.tuning, meeting_.size);
   header_.size = meeting_.size;
   // Less room for inlined blocks if there is not enough.
   for (;;) {

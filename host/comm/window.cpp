@@ -143,6 +143,9 @@ Status CommWindow::hold_and_resolve() {
       }
       (region == &ranks_[r].control ? control_ : payload_)[r] = place;
     }
+    // This memory may have been another window's: lines that this host wrote then, and still
+    // caches, must not be taken for what the maker put there.
+    if (r != rank_) pool_.observe(control_[r], ranks_[r].control.bytes);
   }
   return {};
 }
