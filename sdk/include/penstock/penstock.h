@@ -106,7 +106,7 @@ PENSTOCK_API uint64_t penstock_comm_epoch(const penstock_comm* comm);
  * scatter, at every rank but the root). What a rank does not need is not touched.
  *
  * A result has the same bits on every rank, on every engine and in every run: the fold goes over
- * the ranks in order.
+ * the ranks in order; with PENSTOCK_GROUP inside each group of ranks, and then over the groups.
  *
  * The functions return when this rank's buffers are final. Errors: PENSTOCK_INVALID_ARGUMENT (the
  * call makes no sense; the comm stays usable), PENSTOCK_PEER_DEAD, PENSTOCK_DEADLINE_EXCEEDED,
