@@ -40,14 +40,25 @@ bool AgreementBlocks::counts(const AgreementRecord& record, std::uint32_t slot) 
          (record.decided == 0 || record.accepted > 0);
 }
 
+AgreementBlocks::Look AgreementBlocks::look(std::uint32_t slot, std::uint32_t participant) const {
+  Look seen;
+  memory_.load(seen.copies, at(slot, participant), sizeof seen.copies);
+  for (int copy = 0; copy < 2; ++copy) seen.counts[copy] = counts(seen.copies[copy], slot);
+  return seen;
+}
+
 std::optional<AgreementRecord> AgreementBlocks::load(std::uint32_t slot,
                                                      std::uint32_t participant) const {
-  AgreementRecord copies[2];
-  memory_.load(copies, at(slot, participant), sizeof copies);
-  const bool first = counts(copies[0], slot);
-  const bool second = counts(copies[1], slot);
-  if (first && (!second || copies[0].sequence >= copies[1].sequence)) return copies[0];
-  if (second) return copies[1];
+  Look seen = look(slot, participant);
+  int torn = -1;
+  if (!seen.counts[0] || !seen.counts[1]) {
+    torn = seen.counts[0] ? 1 : 0;
+    seen = look(slot, participant);
+  }
+  if (seen.counts[0] && seen.counts[1]) {
+    return seen.copies[seen.copies[0].sequence >= seen.copies[1].sequence ? 0 : 1];
+  }
+  if (torn >= 0 && !seen.counts[torn] && seen.counts[1 - torn]) return seen.copies[1 - torn];
   return std::nullopt;
 }
 

@@ -4,7 +4,13 @@
 // The writer of sequence number s writes copy s % 2, so that the other one, with s - 1, stays whole
 // whatever happens. A copy counts when its checksum and its bounds hold, or when it is all zero
 // (sequence number 0, nothing written yet); of two that count, the one with the higher sequence
-// number is the block. A reader whom the writer laps may find neither and reads again.
+// number is the block.
+//
+// A reader that finds one copy torn must not take the other of the same look: that one may have
+// been read before the writer wrote it, and then the torn one, so that it is two writes old. It
+// looks again. What it then finds in the other copy is at least what was written before the write
+// that tore the first one; so if the same copy is torn as before, the other one is the block.
+// Otherwise the writer is at work, and the reader begins anew. Model: tests/models/block.pml.
 #ifndef PENSTOCK_MEMORY_AGREEMENT_BLOCK_H_
 #define PENSTOCK_MEMORY_AGREEMENT_BLOCK_H_
 
@@ -43,7 +49,8 @@ class AgreementBlocks {
     return static_cast<std::uint32_t>(number % space_.depth);
   }
 
-  // Nothing when neither copy counts: read again, or it is damaged.
+  // A state of the block that is no older than the call. Nothing when the writer was too fast, or
+  // the block is damaged: read again.
   std::optional<AgreementRecord> load(std::uint32_t slot, std::uint32_t participant) const;
   // As load, but again and again while it is unreadable. A writer at work is past in no time, and
   // one that stopped leaves a whole copy, so that many failures in a row mean damage (corrupt).
@@ -57,6 +64,11 @@ class AgreementBlocks {
            (std::size_t{slot} * space_.participants + participant) * kAgreementBlockBytes;
   }
   bool counts(const AgreementRecord& record, std::uint32_t slot) const;
+  struct Look {
+    AgreementRecord copies[2];
+    bool counts[2];
+  };
+  Look look(std::uint32_t slot, std::uint32_t participant) const;
 
   SharedMemory memory_;
   AgreementSpace space_;

@@ -73,6 +73,68 @@ class Ballots {
   std::uint64_t number_ = 0;
 };
 
+// A reader whom a writer overtakes, between any two of the four lines: what it gets is no older
+// than what was there when it began. In the end it gets the last.
+TEST(AgreementBlocks, a_read_is_never_older_than_its_beginning) {
+  LineBuffer memory(agreement_bytes(1, 2));
+  IncoherentHost writer(memory, 1);
+  IncoherentHost reader(memory, 2);
+  const AgreementBlocks from(SharedMemory(writer, Coherence::software), {writer.base(), 1, 2});
+  const AgreementBlocks to(SharedMemory(reader, Coherence::software), {reader.base(), 1, 2});
+  std::mt19937_64 random(3);
+  AgreementRecord record{};
+  record.number = 1;
+  std::uint64_t unsettled = 0;
+  std::uint64_t overtaken = 0;
+  for (int turn = 0; turn < 20000; ++turn) {
+    const std::uint64_t least = record.sequence;
+    const auto rate = 1 + random() % 6;
+    reader.on_access = [&] {
+      if (random() % rate == 0) {
+        record.promised = record.sequence + 1;
+        from.store(1, 0, &record);
+      }
+    };
+    const auto found = to.load(1, 0);
+    if (!found) {
+      ++unsettled;
+      continue;
+    }
+    ASSERT_GE(found->sequence, least) << turn;
+    ASSERT_EQ(found->promised, found->sequence) << "half of one write, half of another";
+    overtaken += found->sequence < record.sequence;
+  }
+  reader.on_access = nullptr;
+  EXPECT_EQ(to.load(1, 0)->sequence, record.sequence);
+  EXPECT_GT(unsettled, 1000u);
+  EXPECT_GT(overtaken, 1000u);
+}
+
+// Wherever a writer stops, the block is what it was before, or what it was to become.
+TEST(AgreementBlocks, a_writer_that_stops_leaves_a_whole_block) {
+  for (std::uint64_t writes = 1; writes < 5; ++writes) {
+    for (std::uint32_t evicted = 0; evicted < 4; ++evicted) {
+      LineBuffer memory(agreement_bytes(1, 2));
+      IncoherentHost writer(memory, 1);
+      IncoherentHost reader(memory, 2);
+      const AgreementBlocks from(SharedMemory(writer, Coherence::software), {writer.base(), 1, 2});
+      const AgreementBlocks to(SharedMemory(reader, Coherence::software), {reader.base(), 1, 2});
+      AgreementRecord record{};
+      record.number = 1;
+      for (std::uint64_t write = 1; write < writes; ++write) from.store(1, 0, &record);
+      // The last write stays in the cache, but for the lines that are evicted.
+      const AgreementBlocks lazy(SharedMemory(writer, Coherence::hardware), {writer.base(), 1, 2});
+      lazy.store(1, 0, &record);
+      const std::size_t line = 4 + writes % 2 * 2;  // slot 1; two lines a copy
+      if ((evicted & 1) != 0) writer.evict(line);
+      if ((evicted & 2) != 0) writer.evict(line + 1);
+      writer.drop_cache();
+      EXPECT_EQ(to.load(1, 0)->sequence, evicted == 3 ? writes : writes - 1) << evicted;
+      EXPECT_EQ(from.load(1, 0)->sequence, evicted == 3 ? writes : writes - 1) << evicted;
+    }
+  }
+}
+
 TEST(Ballot, one_alone_decides_its_own_value) {
   Ballots ballots(3, 1);
   ballots.begin(1, 1, 77);
