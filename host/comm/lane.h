@@ -145,8 +145,8 @@ class Lane {
   bool is_pushed(const Pending& pending, const Step& step) const;
   bool is_own_mirror(const Pending& pending, const Slice& slice) const;
   std::byte* pointer_of(const Pending& pending, const Slice& slice) const;
-  void observe(const void* data, std::uint64_t bytes) const;
-  void publish(const void* data, std::uint64_t bytes) const;
+  void observe(const Slice& slice, const void* data) const;
+  void publish(const Slice& slice, const void* data) const;
   void* staging(std::uint32_t source, std::uint64_t bytes);
 
   // ---- queued ----

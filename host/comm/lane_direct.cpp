@@ -245,15 +245,14 @@ std::byte* Lane::pointer_of(const Pending& pending, const Slice& slice) const {
   return base + slice.index * total + pending.done_bytes + slice.offset;
 }
 
-// Only what lies in the pool needs care; a private buffer does not.
-void Lane::observe(const void* data, std::uint64_t bytes) const {
-  penstock_address ignored = 0;
-  if (software_ && pool_.address_of(data, bytes, &ignored)) pool_.observe(data, bytes);
+// What crosses between ranks is observed and published: blocks, and buffers that stand for them.
+// Everything else in a buffer concerns this rank alone, wherever the buffer lies.
+void Lane::observe(const Slice& slice, const void* data) const {
+  if (software_ && is_block(slice)) pool_.observe(data, slice.bytes);
 }
 
-void Lane::publish(const void* data, std::uint64_t bytes) const {
-  penstock_address ignored = 0;
-  if (software_ && pool_.address_of(data, bytes, &ignored)) pool_.publish(data, bytes);
+void Lane::publish(const Slice& slice, const void* data) const {
+  if (software_ && is_block(slice)) pool_.publish(data, slice.bytes);
 }
 
 void* Lane::staging(std::uint32_t source, std::uint64_t bytes) {
@@ -331,12 +330,11 @@ bool Lane::run_copy(Pending& pending, const Step& step) {
     std::byte* to = pointer_of(pending, step.dst[0]);
     if (!read_inlined(pending, source, to, &taken_[0])) return false;
     taken_[0] = 0;
-    publish(to, source.bytes);
     counters_.pool_bytes_read += source.bytes;
     return true;
   }
   const std::byte* from = pointer_of(pending, source);
-  observe(from, source.bytes);
+  if (!inlined) observe(source, from);
   if (inlined && is_block(step.dst[0])) {
     write_inlined(pending, step.dst[0], from);
     counters_.pool_bytes_written += source.bytes;
@@ -345,20 +343,22 @@ bool Lane::run_copy(Pending& pending, const Step& step) {
   const trace::Scope scope(trace::Kind::copy, "copy", source.bytes);
   if (is_block(source)) counters_.pool_bytes_read += source.bytes;
   void* to[PENSTOCK_MAX_DESTINATIONS];
+  const Slice* targets[PENSTOCK_MAX_DESTINATIONS];
   std::uint32_t count = 0;
   for (const Slice& slice : step.dst) {
     if (is_own_mirror(pending, slice)) {
-      publish(from, source.bytes);
+      publish(slice, from);
       continue;
     }
     if (is_block(slice)) counters_.pool_bytes_written += slice.bytes;
+    targets[count] = &slice;
     to[count++] = pointer_of(pending, slice);
   }
   if (count == 0) return true;
   const bool stream = pending.stream && !is_block(step.dst[0]);
   const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
   kernels.copy(to, count, from, source.bytes, stream);
-  for (std::uint32_t i = 0; i < count; ++i) publish(to[i], source.bytes);
+  for (std::uint32_t i = 0; i < count; ++i) publish(*targets[i], to[i]);
   return true;
 }
 
@@ -387,20 +387,26 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
   for (std::uint32_t i = 0; i < n; ++i) {
     taken_[i] = 0;
     if (is_block(step.src[i])) counters_.pool_bytes_read += bytes;
-    if (!inlined || !is_block(step.src[i])) observe(from[i], bytes);
+    if (!inlined) observe(step.src[i], from[i]);
   }
   void* to[PENSTOCK_MAX_DESTINATIONS];
+  const Slice* targets[PENSTOCK_MAX_DESTINATIONS] = {};
   const Slice* inlined_to = nullptr;
-  const Slice* result = nullptr;  // the block that others read or want
+  const Slice* result = nullptr;    // the block that others read or want
+  const Slice* mirrored = nullptr;  // the same, if it is the receive buffer itself
   std::uint32_t count = 0;
   for (const Slice& slice : step.dst) {
     if (is_block(slice)) result = &slice;
-    if (is_own_mirror(pending, slice)) continue;
+    if (is_own_mirror(pending, slice)) {
+      mirrored = &slice;
+      continue;
+    }
     if (is_block(slice)) counters_.pool_bytes_written += bytes;
     if (inlined && is_block(slice)) {
       inlined_to = &slice;
       continue;
     }
+    targets[count] = &slice;
     to[count++] = pointer_of(pending, slice);
   }
   if (count == 0) to[count++] = staging(n, bytes);
@@ -440,7 +446,10 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
     kernels.reduce(arguments);
   }
   if (pushes) push_rest(pending, *result, to[0], pushed);
-  for (std::uint32_t i = 0; i < own; ++i) publish(to[i], bytes);
+  for (std::uint32_t i = 0; i < own; ++i) {
+    if (targets[i] != nullptr) publish(*targets[i], to[i]);
+  }
+  if (mirrored != nullptr) publish(*mirrored, to[0]);
   if (inlined_to != nullptr) write_inlined(pending, *inlined_to, to[0]);
   return true;
 }
