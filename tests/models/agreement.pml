@@ -2,18 +2,19 @@
  * the pool as its one disk, and blocks that serve a later decision after an earlier one.
  *
  * Code: host/memory/agreement_ballot.cpp, of which each step is one step here: the write of the
- * own block, or the read of another's. (That a block is read whole although it spans lines is the
- * work of its two copies, and of unit tests.) A host may stop for ever at any step, and be followed
- * by a new process, which knows only what stands in its block. Decision 2 may be begun by who knows
- * decision 1, in the same blocks. Property: all who learn a decision learn the same.
+ * own block, or the read of another's (how a block of several lines is read while it is written is
+ * in block.pml). A host may stop for ever at any step, or be followed there by a new process, which
+ * knows only what stands in its block. Decision 2 may be begun by who knows decision 1, in the same
+ * blocks. Property: all who learn a decision learn the same.
  *
  * Twins that must fail: BROKEN_SECOND_READ (decided without reading the others' blocks again),
  * BROKEN_HIGHEST (takes the first accepted value that it meets), BROKEN_RECYCLED (takes a block
  * that serves a later decision for an empty one).
- * Bounds: BALLOTS=5 CRASHES=2
- * Bounds: HOSTS=3 NUMBERS=1 BALLOTS=2 CRASHES=0
+ * Bounds: BALLOTS=4
+ * Bounds: BALLOTS=3 CRASHES=3
+ * Bounds: HOSTS=3 NUMBERS=1 BALLOTS=1
  * Full bounds: HOSTS=3 NUMBERS=1 BALLOTS=2
- * Full bounds: HOSTS=3 BALLOTS=2
+ * Full bounds: HOSTS=3 BALLOTS=2 CRASHES=0
  */
 #ifndef HOSTS
 #define HOSTS 2
@@ -105,6 +106,7 @@ hear:  /* steps 2 and 4 */
        other = (other + 1) % HOSTS
      }
   :: other == me -> break
+  :: atomic { crashes > 0 -> crashes--; number = 1; printf("%d crash\n", me); goto recall }
   od;
   if
   :: block[me].accepted != ballot ->
@@ -130,10 +132,7 @@ learned:
   :: else
   fi;
 stop:
-  if
-  :: atomic { crashes > 0 -> crashes--; printf("%d crash\n", me) }; number = 1; goto recall
-  :: skip
-  fi
+  skip
 }
 
 init {
