@@ -7,6 +7,7 @@
 #include "penstock/base/process_test.h"
 #include "penstock/memory/agreement_members.h"
 #include "penstock/memory/agreement_role.h"
+#include "penstock/memory/superblock.h"
 #include "penstock/memory/temporary_pool_test.h"
 
 namespace penstock {
@@ -102,6 +103,26 @@ TEST_F(AgreementProcesses, what_is_agreed_outlives_every_mapping) {
   EXPECT_TRUE(MembershipView::open(*pool)->look(deadline_ns)->is_member(2));
   EXPECT_EQ(Agreement::open(*pool, 1)->latest(deadline_ns)->number, 0u);
   EXPECT_TRUE(pool->check().empty());
+}
+
+TEST_F(AgreementProcesses, a_damaged_block_is_found_by_the_pools_check) {
+  create(4 * kMiB, 1, 2);
+  const auto pool = map();
+  ASSERT_TRUE(Agreement::open(*pool, 1)->propose(1, AgreementValue{}, UINT64_MAX).ok());
+  EXPECT_TRUE(pool->check().empty());
+  auto file = platform_.open(spec_, OpenMode::read_write).value();
+  Superblock block;
+  ASSERT_EQ(file->read_at(0, &block, sizeof block).value(), sizeof block);
+  // History 1, slot 1, host 0: behind one history of 2 * 2 blocks, and one slot of 2.
+  const std::uint64_t noise[32] = {1, 2, 3};
+  static_assert(sizeof noise == 256, "a whole block");
+  ASSERT_TRUE(file->write_at(block.agreement_offset + (4 + 2) * 256, noise, sizeof noise).ok());
+  ASSERT_TRUE(file->write_at(block.agreement_offset + (4 + 2) * 256 + 128, noise, 128).ok());
+  EXPECT_EQ(
+      pool->check(),
+      std::vector<std::string>{
+          "history 1 of the pool's agreements: the agreement block of participant 0 in slot 1 "
+          "is damaged: neither of its copies has a right checksum"});
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ class MappedPool final : public Pool {
   // The pool offset of memory inside another mapping of the same files by this process.
   bool address_elsewhere(const void* data, std::uint64_t bytes, penstock_address* out) const;
 
+  void check_agreements(std::vector<std::string>* findings) const;
+
   // All below with the table lock held.
   bool is_reclaimable(const LiveEntry& entry);
   std::uint32_t reclaim_locked();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "penstock/base/log.h"
+#include "penstock/memory/agreement_block.h"
 #include "penstock/memory/mapped_pool.h"
 
 namespace penstock {
@@ -320,6 +321,20 @@ void MappedPool::forget_hold(std::uint32_t slot) {
   if (holds_.erase(slot) > 0) (void)file_->unlock(kHoldLocks + slot, 1);
 }
 
+void MappedPool::check_agreements(std::vector<std::string>* findings) const {
+  for (std::uint32_t which = 0; which < kPoolAgreements; ++which) {
+    const AgreementBlocks blocks(memory_, agreement_space(which));
+    for (std::uint32_t slot = 0; slot < blocks.space().depth; ++slot) {
+      for (std::uint32_t host = 0; host < blocks.space().participants; ++host) {
+        const Result<AgreementRecord> record = blocks.load_settled(slot, host);
+        if (record.ok()) continue;
+        findings->push_back(fmt::format("history {} of the pool's agreements: {}", which,
+                                        record.status().message()));
+      }
+    }
+  }
+}
+
 std::vector<std::string> MappedPool::check() {
   std::vector<std::string> findings;
   if (const Status child = check_process(); !child.ok()) return {child.message()};
@@ -337,6 +352,7 @@ std::vector<std::string> MappedPool::check() {
           fmt::format("{}: the superblock has changed since it was mapped", devices_[index].path));
     }
   }
+  check_agreements(&findings);
   std::vector<LiveEntry> live;
   for (std::uint32_t slot = 0; slot < table_->slots(); ++slot) {
     RegionEntry entry;

@@ -152,7 +152,8 @@ class Pool {
   virtual Status drop(const Region& region) = 0;
   // Frees what dead owners left; returns how many regions.
   virtual Result<std::uint32_t> reclaim() = 0;
-  // Superblocks, region table entries, overlaps, leases: one sentence per finding, none if sound.
+  // Superblocks, region table entries, overlaps, leases, agreements: one sentence per finding, none
+  // if sound.
   virtual std::vector<std::string> check() = 0;
 
   // This process's lease, and whether somebody's still holds.
@@ -160,8 +161,8 @@ class Pool {
   virtual Liveness liveness(const Lease& lease) = 0;
 
   // A critical section among the processes of this host, for rendezvous. deadline_exceeded names
-  // the holder's wait. Locks: 0 is the region table (taken by allocate and free), 1 the comms, 8 to 15
-  // the agreements.
+  // the holder's wait. Locks: 0 is the region table (taken by allocate and free), 1 the comms, 8 to
+  // 15 the agreements.
   class Lock {
    public:
     virtual ~Lock() = default;
