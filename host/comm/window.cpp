@@ -10,13 +10,17 @@
 namespace penstock {
 
 using window_internal::kLine;
+using window_internal::kWindowMagic;
 using window_internal::lines;
+using window_internal::WindowHeader;
 
 namespace {
 
 constexpr std::uint32_t kMaxSignals = 1024;
 constexpr std::uint32_t kMaxBlocks = 65536;
 constexpr std::uint32_t kMaxCopies = 4;
+constexpr std::uint64_t kLeaveNs = 2'000'000'000;
+constexpr std::uint64_t kPollNs = 50'000;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 46;
 
 Status check_config(const CommWindowConfig& config) {
@@ -74,7 +78,8 @@ Status CommWindow::allocate(Entry* entry) {
   Peer& own = ranks_[rank_];
   RegionRequest request;
   request.kind = RegionKind::comm;
-  request.bytes = (size + size * config_.signals + 2 * config_.blocks) * kLine;
+  request.persistent = among_hosts();
+  request.bytes = (1 + size + size * config_.signals + 2 * config_.blocks) * kLine;
   request.device = 0;
   PENSTOCK_ASSIGN(own.control, pool_.allocate(request));
   // Symmetric access: each rank has a device of its own, beside the one of the counters.
@@ -91,6 +96,16 @@ Status CommWindow::allocate(Entry* entry) {
   std::byte* control = pool_.resolve(own.control.address, own.control.bytes);
   PENSTOCK_CHECK(control != nullptr, "a fresh region lies outside the pool");
   std::memset(control, 0, own.control.bytes);
+  WindowHeader header{};
+  header.magic = kWindowMagic;
+  header.size = static_cast<std::uint32_t>(size);
+  header.rank = rank_;
+  header.generation = own.control.generation;
+  header.payload_address = own.payload.address;
+  header.payload_bytes = own.payload.bytes;
+  header.payload_generation = own.payload.generation;
+  header.payload_slot = own.payload.slot;
+  std::memcpy(control, &header, sizeof(header));
   pool_.publish(control, own.control.bytes);
   platform_.store_fence();
   const auto place = [](const Region& region) {
@@ -106,6 +121,37 @@ void CommWindow::free_own() {
   if (own.control.bytes > 0) (void)pool_.free(own.control);
   if (own.payload.bytes > 0) (void)pool_.free(own.payload);
   own.control = own.payload = Region();
+}
+
+bool CommWindow::among_hosts() const {
+  const AgreementSpace space = pool_.agreement_space(0);
+  return space.base != nullptr && space.participants > 1;
+}
+
+// Frees this host's regions of windows that all their ranks have left.
+void CommWindow::free_left(Pool& pool) {
+  for (const RegionInfo& info : pool.regions()) {
+    if (info.kind != RegionKind::comm || !info.name.empty() || info.lease.host != pool.host_id()) {
+      continue;
+    }
+    std::byte* const control = pool.resolve(info.region.address, info.region.bytes);
+    if (control == nullptr) continue;
+    WindowHeader header;
+    std::memcpy(&header, control, sizeof(header));
+    if (header.magic != kWindowMagic || header.generation != info.region.generation ||
+        header.size > kMaxRanks || (1 + std::uint64_t{header.size}) * kLine > info.region.bytes) {
+      continue;
+    }
+    bool all_left = true;
+    for (std::uint32_t r = 0; r < header.size && all_left; ++r) {
+      all_left = Fence(pool, control + (1 + r) * kLine).reached(1);
+    }
+    if (!all_left) continue;
+    // The payload first: without the header nobody would find it.
+    (void)pool.free({header.payload_address, header.payload_bytes, header.payload_slot,
+                     header.payload_generation});
+    (void)pool.free(info.region);
+  }
 }
 
 // Whether every rank is ready and wants the same.
@@ -152,6 +198,7 @@ Status CommWindow::hold_and_resolve() {
 
 Result<std::unique_ptr<CommWindow>> CommWindow::make(Pool& pool, Comm& comm,
                                                      const CommWindowConfig& config) {
+  free_left(pool);
   std::unique_ptr<CommWindow> window(new CommWindow(pool, comm, config));
   Entry own{};
   own.signals = config.signals;
@@ -223,9 +270,9 @@ bool CommWindow::all_gone() const {
   return true;
 }
 
-// The last one to leave frees everything; regions in another host's arena are taken back there when
-// their makers have ended. Two who leave at once may both find that all are gone: then the second
-// one's free finds nothing. A region that this rank could not hold it doesn't touch.
+// On one host the last one to leave frees everything; two who leave at once may both find that all
+// are gone, and then the second one's free finds nothing. Among hosts everybody frees what is its
+// own. A region that this rank could not hold it doesn't touch.
 void CommWindow::leave() {
   if (!agreed_) {
     free_own();  // nobody else knows of it
@@ -235,11 +282,19 @@ void CommWindow::leave() {
     if (control_[r] != nullptr) left_fence(r, rank_).signal(1);
   }
   platform_.store_fence();
-  const bool last = control_[rank_] != nullptr && all_gone();
+  const bool several_hosts = among_hosts();
+  bool last = control_[rank_] != nullptr && all_gone();
+  if (control_[rank_] != nullptr && several_hosts) {
+    const std::uint64_t deadline_ns = platform_.now_ns() + kLeaveNs;
+    while (!last && platform_.now_ns() < deadline_ns) {
+      platform_.sleep_ns(kPollNs);
+      last = all_gone();
+    }
+  }
   for (std::uint32_t r = 0; r < size(); ++r) {
     for (const Region& region : {ranks_[r].control, ranks_[r].payload}) {
       // What is freed already, or was never held, is no error here.
-      if (last) {
+      if (last && (r == rank_ || !several_hosts)) {
         (void)pool_.free(region);
       } else {
         (void)pool_.drop(region);

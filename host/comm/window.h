@@ -19,10 +19,16 @@
 // Memory that a window was made of is given to nobody else while any rank may still write into it:
 // a rank that leaves says so in every other rank's control lines, and only when all have left or
 // are proven dead are the regions freed. Every rank holds all regions (Pool::hold), so that the
-// death of their makers doesn't free them either. A stopped rank that wakes late therefore writes
-// into memory that is still the window's.
+// death of their makers doesn't free them either; between hosts, where no hold is seen, they are
+// persistent. A stopped rank that wakes late therefore writes into memory that is still the
+// window's.
+//
+// A rank's regions lie in the arena of its host, and only that host frees them. In a pool of
+// several hosts a rank that leaves waits a little for the others; what it can't free then because
+// somebody is still in it, its host frees when one of its processes makes another window.
 //
 // Layout. Each rank makes two regions. Its control region, on the pool's first device:
+//   1 line                 a WindowHeader, written by the owner
 //   size lines             [source]        written by source: 1 once it has left the window
 //   size * signals lines   [source][slot]  counters, written by source
 //   blocks * 2 lines       [slot]          written by the owner: versions begun, versions done
@@ -79,7 +85,8 @@ class CommWindow {
   // as in Comm::run. The bytes that a rank exposes are whatever was there.
   static Result<std::unique_ptr<CommWindow>> make(Pool& pool, Comm& comm,
                                                   const CommWindowConfig& config);
-  ~CommWindow();  // leaves; never waits for others
+  // Leaves. Waits for others in a pool of several hosts only, and at most two seconds.
+  ~CommWindow();
   CommWindow(const CommWindow&) = delete;
   CommWindow& operator=(const CommWindow&) = delete;
 
@@ -155,7 +162,9 @@ class CommWindow {
   Status hold_and_resolve();
   void leave();
   void free_own();
+  static void free_left(Pool& pool);
   bool all_gone() const;
+  bool among_hosts() const;
 
   Status usable();
   Status look_after_peers();

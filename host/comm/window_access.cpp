@@ -54,11 +54,11 @@ Status CommWindow::check_range(const char* what, std::uint32_t rank, std::uint64
 }
 
 Fence CommWindow::left_fence(std::uint32_t at, std::uint32_t source) const {
-  return Fence(pool_, control_[at] + source * kLine);
+  return Fence(pool_, control_[at] + (1 + source) * kLine);
 }
 
 Fence CommWindow::signal_fence(std::uint32_t at, std::uint32_t source, std::uint32_t slot) const {
-  const std::uint64_t line = size() + std::uint64_t{source} * config_.signals + slot;
+  const std::uint64_t line = 1 + size() + std::uint64_t{source} * config_.signals + slot;
   return Fence(pool_, control_[at] + line * kLine);
 }
 

@@ -35,7 +35,7 @@ Status CommWindow::check_block(std::uint32_t owner, std::uint32_t slot) const {
 
 CommWindow::BlockLines CommWindow::block_lines(std::uint32_t owner, std::uint32_t slot) const {
   const std::uint64_t first =
-      size() + std::uint64_t{size()} * config_.signals + std::uint64_t{slot} * 2;
+      1 + size() + std::uint64_t{size()} * config_.signals + std::uint64_t{slot} * 2;
   std::byte* const line = control_[owner] + first * kLine;
   return {Fence(pool_, line), Fence(pool_, line + kLine)};
 }

@@ -9,6 +9,21 @@ namespace penstock {
 namespace window_internal {
 
 inline constexpr std::uint64_t kLine = PENSTOCK_CACHE_LINE;
+inline constexpr std::uint64_t kWindowMagic = 0x776f646e69777350;  // "Pswindow"
+
+// The first line of a control region: what its owner needs to free both regions later.
+struct alignas(64) WindowHeader {
+  std::uint64_t magic;
+  std::uint32_t size;
+  std::uint32_t rank;        // the owner
+  std::uint64_t generation;  // of the control region: the line is not from what was here before
+  std::uint64_t payload_address;
+  std::uint64_t payload_bytes;
+  std::uint64_t payload_generation;
+  std::uint32_t payload_slot;
+};
+static_assert(sizeof(WindowHeader) == 64);
+
 inline constexpr std::uint64_t lines(std::uint64_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
 }
