@@ -18,7 +18,7 @@ Outcome reclaim(const Options& options) {
   run.limit_ranks(2, 4);
   const std::uint32_t victim = 1 + run.random().below(run.ranks());  // process 0 makes the pool
   run.config().halt = {HaltKind::kill, victim, 1 + run.random().below(6000), 0};
-  World& world = run.make_world();
+  run.make_world();
   for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) {
     run.spawn_rank(rank, [&run, rank](Pool& pool) -> Status {
       Random own(run.value(1, rank, 0));
@@ -39,15 +39,7 @@ Outcome reclaim(const Options& options) {
     });
   }
   run.run();
-  if (!run.failed()) {
-    world.spawn(0, [&run](Platform& platform) {
-      auto pool = run.map(platform, 0);
-      if (!pool.ok()) return run.fail("mapping after the death: " + pool.status().to_string());
-      auto taken = pool.value()->reclaim();
-      if (!taken.ok()) run.fail("taking back: " + taken.status().to_string());
-    });
-    run.run();
-  }
+  if (!run.failed()) run.reclaim();
   run.check_and_destroy();
   return run.finish();
 }
@@ -82,13 +74,7 @@ Outcome rank_dies(const Options& options) {
     arrivals.of_call.clear();
     for (std::uint32_t rank = 0; rank < run.ranks(); ++rank) spawn(rank, true);
     run.run();
-    world.spawn(0, [&run](Platform& platform) {
-      auto pool = run.map(platform, 0);
-      if (!pool.ok()) return run.fail("mapping after the death: " + pool.status().to_string());
-      auto taken = pool.value()->reclaim();
-      if (!taken.ok()) run.fail("taking back: " + taken.status().to_string());
-    });
-    run.run();
+    run.reclaim();
   }
   run.check_and_destroy();
   return run.finish();

@@ -44,15 +44,7 @@ Outcome shrink(const Options& options) {
     });
   }
   run.run();
-  if (world.has_halted() && !run.failed()) {
-    world.spawn(0, [&run](Platform& platform) {
-      auto pool = run.map(platform, 0);
-      if (!pool.ok()) return run.fail("mapping after the death: " + pool.status().to_string());
-      auto taken = pool.value()->reclaim();
-      if (!taken.ok()) run.fail("taking back: " + taken.status().to_string());
-    });
-    run.run();
-  }
+  if (world.has_halted() && !run.failed()) run.reclaim();
   run.check_and_destroy();
   return run.finish();
 }
@@ -61,7 +53,7 @@ Outcome split(const Options& options) {
   Run run("split", options);
   const std::uint32_t colors = 1 + run.random().below(2);
   Arrivals arrivals[4];
-  run.make_world();
+  run.make_world(2);  // room for both comms in every arena
   for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) {
     run.spawn_rank(rank, [&, rank](Pool& pool) -> Status {
       PENSTOCK_ASSIGN(const auto comm, Comm::join(pool, draw_comm(run, rank, "world")));
@@ -89,7 +81,7 @@ Outcome grow(const Options& options) {
   const std::uint32_t before = run.ranks() - 1;
   Arrivals first;
   Arrivals second;
-  run.make_world();
+  run.make_world(2);  // room for both comms in every arena
   for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) {
     run.spawn_rank(rank, [&, rank](Pool& pool) -> Status {
       CommConfig config = draw_comm(run, rank, "world");

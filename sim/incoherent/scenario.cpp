@@ -32,14 +32,14 @@ void Run::limit_ranks(std::uint32_t least, std::uint32_t most) {
   ranks_ = std::clamp(ranks_, least, most);
 }
 
-World& Run::make_world(bool with_pool, std::uint64_t bytes_per_device) {
+World& Run::make_world(std::uint32_t times) {
   config_.hosts = (ranks_ + ranks_per_host_ - 1) / ranks_per_host_;
   world_ = std::make_unique<World>(config_);
-  if (!with_pool) return *world_;
   PoolConfig pool;
   pool.spec = kPoolSpec;
   pool.devices = devices_;
-  pool.bytes_per_device = bytes_per_device;
+  const bool has_small_arenas = !config_.one_machine && config_.hosts > 3;
+  pool.bytes_per_device = kMinDeviceBytes * times * (has_small_arenas ? 2 : 1);
   pool.hosts = config_.one_machine ? 1 : config_.hosts;
   world_->spawn(0, [this, pool](Platform& platform) {
     const Status made = Pool::create(platform, pool);
@@ -70,6 +70,19 @@ void Run::run() {
   if (!world_->run()) {
     fail(fmt::format("it had not ended after {} calls into the platform", world_->steps()));
   }
+}
+
+void Run::reclaim() {
+  const std::uint32_t machines = config_.one_machine ? 1 : config_.hosts;
+  for (std::uint32_t host = 0; host < machines && !failed(); ++host) {
+    world_->spawn(host, [this, host](Platform& platform) {
+      auto pool = map(platform, host);
+      if (!pool.ok()) return fail("mapping for reclaim: " + pool.status().to_string());
+      const auto taken = pool.value()->reclaim();
+      if (!taken.ok()) fail("reclaim: " + taken.status().to_string());
+    });
+  }
+  run();
 }
 
 void Run::check_and_destroy(bool expect_empty) {

@@ -51,8 +51,9 @@ class Run {
   void set_machines(Machines machines) { config_.one_machine = machines == Machines::one; }
   // Before make_world: how the world differs from what the seed says.
   WorldConfig& config() { return config_; }
-  // A world with a host per `ranks_per_host` ranks and, unless told, a fresh pool in it.
-  World& make_world(bool with_pool = true, std::uint64_t bytes_per_device = kMinDeviceBytes);
+  // A world with a host per `ranks_per_host` ranks and a fresh pool in it, of devices that are
+  // `times` as large as a comm needs in every machine's arena.
+  World& make_world(std::uint32_t times = 1);
   World& world() { return *world_; }
   std::uint32_t ranks_per_host() const { return ranks_per_host_; }
   std::uint32_t host_of(std::uint32_t rank) const { return rank / ranks_per_host_; }
@@ -61,6 +62,8 @@ class Run {
   Result<std::unique_ptr<Pool>> map(Platform& platform, std::uint32_t host) const;
   // Runs the world; a failure if it does not come to an end.
   void run();
+  // Every machine takes back what its dead, or those who left before others, did not free.
+  void reclaim();
   // What everybody left must be sound, nothing, and removable.
   void check_and_destroy(bool expect_empty = true);
 

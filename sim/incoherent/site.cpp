@@ -57,13 +57,17 @@ Result<std::vector<Drop>> parse_drops(const std::string& text) {
 
 SiteWatch::SiteWatch(std::vector<Drop> drops, bool records)
     : drops_(std::move(drops)), records_(records) {
-  for (const Drop& drop : drops_) droppable_ |= drop.primitives;
+  for (const Drop& drop : drops_) {
+    droppable_ |= drop.primitives;
+    lowest_ = std::min(lowest_, drop.address);
+    highest_ = std::max(highest_, drop.address);
+  }
 }
 
 // Whether a word on the stack is one of the addresses: a backtrace takes microseconds, and mostly
 // the site is not among those above the call. What is found may be old, so the backtrace decides.
 __attribute__((no_sanitize("address"))) bool SiteWatch::may_be_above(const void* frame) const {
-  constexpr std::size_t kLookedAt = 4096;
+  constexpr std::size_t kLookedAt = 2048;
   const auto* end = static_cast<const char*>(Fiber::end_of_running_stack());
   const auto* at = static_cast<const char*>(frame);
   if (end == nullptr) return true;
@@ -71,6 +75,7 @@ __attribute__((no_sanitize("address"))) bool SiteWatch::may_be_above(const void*
   const auto base = reinterpret_cast<std::uintptr_t>(&__executable_start);
   for (; at + sizeof(std::uint64_t) <= end; at += sizeof(std::uint64_t)) {
     const std::uint64_t offset = *reinterpret_cast<const std::uint64_t*>(at) - base;
+    if (offset < lowest_ || offset > highest_) continue;
     for (const Drop& drop : drops_) {
       if (drop.address == offset) return true;
     }

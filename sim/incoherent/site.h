@@ -51,7 +51,9 @@ class SiteWatch {
   bool may_be_above(const void* frame) const;
 
   std::vector<Drop> drops_;
-  std::uint8_t droppable_ = 0;  // bit per Primitive
+  std::uint8_t droppable_ = 0;         // bit per Primitive
+  std::uint64_t lowest_ = UINT64_MAX;  // address of a drop
+  std::uint64_t highest_ = 0;
   bool records_;
   std::map<Site, std::uint64_t> sites_;
   std::uint64_t dropped_ = 0;

@@ -61,7 +61,7 @@ Status pass_round(Run& run, Pool& pool, CommWindow& window, std::uint64_t rounds
 // Ranks spawn, make a comm and do this; what they leave is taken back.
 using Body = std::function<Status(Pool& pool, Comm& comm, std::uint32_t rank)>;
 Outcome run_ranks(Run& run, const Body& body) {
-  run.make_world();
+  run.make_world(4);  // a comm takes what it finds in a small pool
   for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) {
     run.spawn_rank(rank, [&run, rank, &body](Pool& pool) -> Status {
       PENSTOCK_ASSIGN(const auto comm, Comm::join(pool, draw_comm(run, rank, "world")));
@@ -71,7 +71,8 @@ Outcome run_ranks(Run& run, const Body& body) {
   run.run();
   // A region of a host whose rank left before others stays until that host makes another window,
   // or its process has ended.
-  run.check_and_destroy(false);
+  run.reclaim();
+  run.check_and_destroy();
   return run.finish();
 }
 
