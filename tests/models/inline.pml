@@ -3,20 +3,26 @@
  * Code: host/memory/inline_block.h and the collectives' lane. The payload's words are stored first
  * and the sequence last; the line is written back whole, at any moment. The reader loads the
  * sequence and then the payload; in between its copy may be evicted and filled anew. A slot is used
- * again two passes later, once the reader's progress fence says that it is done with the pass
+ * again SLOTS passes later, once the reader's progress fence says that it is done with the pass
  * before. Property: who sees sequence n reads payload n in every word.
  *
  * Twins that must fail: BROKEN_ORDER (sequence first), BROKEN_REUSE (no waiting for the reader).
+ * Bounds: SLOTS=4 PASSES=6
  */
+#ifndef SLOTS
+#define SLOTS 2
+#endif
+#ifndef PASSES
 #define PASSES 5
+#endif
 #define WORDS 2
-#define SLOT(pass) ((pass) & 1)
+#define SLOT(pass) ((pass) % SLOTS)
 
 typedef Line { byte sequence; byte word[WORDS] };
-Line memory[2];
-Line mine[2];      /* the writer's cache */
-Line theirs[2];    /* the reader's cache */
-bool filled[2];
+Line memory[SLOTS];
+Line mine[SLOTS];      /* the writer's cache */
+Line theirs[SLOTS];    /* the reader's cache */
+bool filled[SLOTS];
 byte progress;     /* the reader's fence: passes that it is done with */
 
 inline clean(at) {
@@ -36,7 +42,7 @@ active proctype writer() {
   do
   :: pass <= PASSES ->
 #ifndef BROKEN_REUSE
-     pass <= 2 || progress >= pass - 2;
+     pass <= SLOTS || progress >= pass - SLOTS;
 #endif
      w = 0;
 #ifdef BROKEN_ORDER
@@ -91,11 +97,11 @@ active proctype reader() {
 
 /* What caches do of their own accord. */
 active proctype caches() {
+  byte slot;
 end:
   do
-  :: d_step { clean(0); printf("2 clean 0\n") }
-  :: d_step { clean(1); printf("2 clean 1\n") }
-  :: atomic { filled[0] -> filled[0] = false; printf("2 drop 0\n") }
-  :: atomic { filled[1] -> filled[1] = false; printf("2 drop 1\n") }
+  :: d_step { clean(slot); printf("2 clean %d\n", slot) }
+  :: atomic { filled[slot] -> filled[slot] = false; printf("2 drop %d\n", slot) }
+  :: slot = (slot + 1) % SLOTS
   od
 }
