@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "penstock/memory/agreement_ballot.h"
+#include "penstock/memory/agreement_members.h"
 #include "penstock/memory/agreement_oracle_test.h"
 #include "penstock/memory/fence.h"
 #include "penstock/memory/inline_block.h"
@@ -399,6 +400,94 @@ std::uint64_t play_inline(const std::string& trail, bool waits) {
 TEST(InlineTrail, is_survived_by_the_code_alone) {
   EXPECT_EQ(play_inline("inline.reuse", true), 0u);
   EXPECT_NE(play_inline("inline.reuse", false), 0u);
+}
+
+// ---- takeover ----
+
+// Host 0 writes two lines while it takes itself for a member; host 1 removes it, and wants to use
+// the lines for something else.
+class TakeoverReplay {
+ public:
+  explicit TakeoverReplay(const std::string& fault) : fault_(fault) {
+    noted_ = old_host_.join(UINT64_MAX).value();
+    members_ = noted_;
+  }
+
+  // Whether host 1 reads what it wrote.
+  bool play(const std::vector<TrailStep>& trail) {
+    for (const TrailStep& each : trail) {
+      if (each.who == 0) work(each);
+      if (each.who == 1) survive(each);
+      if (each.who == 2) watch(each.what);
+    }
+    if (fault_.empty()) {
+      // Everybody goes on to the end.
+      work({0, "end", 0});
+      watch("note");
+      watch("acknowledge");
+      for (std::uint32_t word = 0; word < 2; ++word) survive({1, "write", word});
+      work({0, "begin", 0});
+      for (std::uint32_t word = 0; word < 2; ++word) work({0, "write", word});
+    }
+    return load(0) == kNew && load(1) == kNew;
+  }
+
+ private:
+  static constexpr std::uint64_t kOld = 1;
+  static constexpr std::uint64_t kNew = 2;
+  static constexpr std::size_t kBytes = 256 * kLineBytes;
+
+  std::uint64_t* word(int host, std::uint32_t index) {
+    return reinterpret_cast<std::uint64_t*>(hosts_[host].base() + kBytes -
+                                            (index + 1) * kLineBytes);
+  }
+  void store(int host, std::uint32_t index, std::uint64_t value) {
+    *word(host, index) = value;
+    pools_[host].publish(word(host, index), sizeof value);
+    hosts_[host].store_fence();
+  }
+  std::uint64_t load(std::uint32_t index) {
+    pools_[1].observe(word(1, index), sizeof(std::uint64_t));
+    return *word(1, index);
+  }
+
+  void work(const TrailStep& step) {
+    if (step.what == "begin") at_work_ = noted_.is_member(0);
+    if (step.what == "write" && at_work_) store(0, step.line, kOld);
+    if (step.what == "end") at_work_ = false;
+  }
+  void watch(const std::string& what) {
+    if (what == "note") noted_ = old_host_.look(UINT64_MAX).value();
+    if (what == "acknowledge" && (!at_work_ || fault_ == "acknowledge")) {
+      EXPECT_TRUE(old_host_.acknowledge(noted_.epoch, UINT64_MAX).ok());
+    }
+  }
+  void survive(const TrailStep& step) {
+    if (step.what == "remove") members_ = survivor_.remove(1, UINT64_MAX).value();
+    const bool asks = fault_ != "quarantine";
+    if (step.what == "write" && !(asks && survivor_.is_quarantined(0, members_))) {
+      store(1, step.line, kNew);
+    }
+  }
+
+  std::string fault_;
+  LineBuffer memory_{kBytes};
+  IncoherentHost hosts_[2] = {{memory_, 1}, {memory_, 2}};
+  LinePool pools_[2] = {{hosts_[0], 0, 2, kBytes}, {hosts_[1], 1, 2, kBytes}};
+  MembershipView old_host_ = MembershipView::open(pools_[0]).value();
+  MembershipView survivor_ = MembershipView::open(pools_[1]).value();
+  Members noted_;
+  Members members_;
+  bool at_work_ = false;
+};
+
+TEST(TakeoverTrail, is_survived_by_the_code_alone) {
+  for (const auto& [trail, fault] :
+       {std::pair("takeover.quarantine", "quarantine"), std::pair("takeover.check", "quarantine"),
+        std::pair("takeover.acknowledge", "acknowledge")}) {
+    EXPECT_TRUE(TakeoverReplay("").play(read_trail(trail))) << trail;
+    EXPECT_FALSE(TakeoverReplay(fault).play(read_trail(trail))) << trail;
+  }
 }
 
 }  // namespace

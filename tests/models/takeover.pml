@@ -16,7 +16,6 @@
 #define NEW 2
 
 byte epoch = 1;         /* decided by agreement: agreement.pml */
-bool is_member = true;  /* host 0 */
 byte noted = 1;         /* the epoch that host 0's processes know */
 bool at_work;
 byte acknowledged = 1;
@@ -90,7 +89,7 @@ active proctype death() {
 }
 
 active proctype survivor() {
-  atomic { epoch++; is_member = false; printf("1 remove\n") };
+  atomic { epoch++; printf("1 remove\n") };
 #ifndef BROKEN_QUARANTINE
 #ifndef BROKEN_CHECK
   acknowledged >= epoch || dead;
