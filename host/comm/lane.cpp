@@ -6,6 +6,7 @@
 #include "penstock/comm/call_note.h"
 #include "penstock/comm/control.h"
 #include "penstock/comm/lane_pending.h"
+#include "penstock/memory/inline_block.h"
 
 namespace penstock {
 
@@ -228,6 +229,11 @@ Result<std::shared_ptr<const Lane::Prepared>*> Lane::prepare(const Call& call) {
           made->readers[q] = true;
         }
       }
+    }
+  }
+  for (const Block& block : made->first->blocks) {
+    if (block.inlined && block.writer == config_.self) {
+      made->own_lines = std::min<std::uint64_t>(made->own_lines + inline_lines(block.bytes), 256);
     }
   }
   made->symmetric = is_symmetric(*made->first);

@@ -128,6 +128,7 @@ class Lane {
   bool is_direct(const Pending& pending) const;
   bool run_direct(Pending& pending);
   std::uint64_t reuse_value(const Pending& pending, std::uint32_t participant) const;
+  void look_ahead(const Prepared& prepared);
   bool run_step(Pending& pending, const Step& step);
   bool pass_fence(Pending& pending, std::uint32_t participant, std::uint64_t value, bool noted);
   bool check_note(Pending& pending, std::uint32_t participant, std::uint64_t theirs);

@@ -97,7 +97,13 @@ bool Lane::run_direct(Pending& pending) {
     }
     if (!is_drained(pending)) return false;
     blocked_on_ = kNoRank;
+    const bool inlined = pending.plan->is_inlined();
     end_pass(pending);
+    if (inlined) {
+      look_ahead(*pending.prepared);
+    } else if (pending.submitted) {
+      fences_[config_.self].prepare();
+    }
     if (pending.submitted) return true;
   }
 }
@@ -111,6 +117,22 @@ std::uint64_t Lane::reuse_value(const Pending& pending, std::uint32_t participan
   const std::uint64_t bulk =
       bulk_pass_ < pass_ ? bulk_end_[participant] : older_bulk_end_[participant];
   return std::max(ends_[pass_ % kInlineSlots][participant], bulk);
+}
+
+// What the next inlined pass would have to wait for before it can write, done while nobody waits
+// for this rank: how far those are who read from it, and that its lines are in this processor's
+// cache.
+void Lane::look_ahead(const Prepared& prepared) {
+  const std::uint64_t slot = pass_ % kInlineSlots;
+  if (std::byte* own = inlined_[config_.self]; own != nullptr) {
+    InlineBlock(pool_, own + slot * config_.inline_lines * PENSTOCK_CACHE_LINE, software_)
+        .prepare(prepared.own_lines);
+  }
+  if (prepared.symmetric) return;
+  for (std::uint32_t q = 0; q < fences_.size(); ++q) {
+    if (!prepared.readers[q] || promised_[q] >= ends_[slot][q]) continue;
+    promised_[q] = std::max(promised_[q], fences_[q].load());
+  }
 }
 
 bool Lane::run_step(Pending& pending, const Step& step) {
@@ -172,8 +194,9 @@ bool Lane::pass_fence(Pending& pending, std::uint32_t participant, std::uint64_t
 bool Lane::check_note(Pending& pending, std::uint32_t participant, std::uint64_t theirs) {
   const std::uint64_t mine = note(pending);
   noted_[participant] = pass_ + 1;
-  // A rank whose engine works off a queue leaves no notes.
-  if (theirs == 0) {
+  // A rank whose engine works off a queue leaves no notes. And one that has left a barrier, which
+  // has its last signal at the start, may be passes ahead before this rank has looked around.
+  if (theirs == 0 || ((mine ^ theirs) & kNotePass) != 0) {
     offered_send_[participant] = offered_recv_[participant] = nullptr;
     return true;
   }

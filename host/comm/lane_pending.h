@@ -28,6 +28,7 @@ struct Lane::Prepared {
   std::shared_ptr<const Plan> last;
   // Inlined, and every rank reads something of every other.
   bool symmetric = false;
+  std::uint64_t own_lines = 0;  // of inlined blocks that this rank writes in a pass, 256 at most
   // By participant: reads blocks that this rank writes.
   std::vector<bool> readers;
 };

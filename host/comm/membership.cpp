@@ -14,16 +14,21 @@ namespace {
 constexpr std::uint64_t kMinRankBytes = 4096;
 constexpr std::uint64_t kPollNs = 50'000;
 
+constexpr std::uint32_t kSmallLines = 20;  // 1 KiB
+
 // Room for a payload from one rank to another, less with many pairs.
 std::uint32_t pair_inline_lines(const Tuning& tuning, std::uint32_t size) {
   const auto most = static_cast<std::uint32_t>(inline_lines(tuning.inline_bytes));
-  return std::min(most, size <= 8 ? kMaxInlineLines : size <= 16 ? 4u : 2u);
+  return std::min(most, size <= 2    ? kMaxInlineLines
+                        : size <= 8  ? kSmallLines
+                        : size <= 16 ? 4u
+                                     : 2u);
 }
 
-// Room for a payload to every other rank.
+// Room for one payload to all, or a small one to every other rank.
 std::uint32_t inline_lines_of(const Tuning& tuning, std::uint32_t size) {
   const auto lines = static_cast<std::uint32_t>(inline_lines(tuning.inline_bytes));
-  return std::min(std::max(lines, 1u) * std::max(size - 1, 1u), kMaxInlineLines);
+  return std::min(std::max(lines, std::min(lines, kSmallLines) * (size - 1)), kMaxInlineLines);
 }
 
 // Half of a pair lane: a quarter of what a rank moves per pass (256 KiB), less when there are so
@@ -173,7 +178,17 @@ std::uint64_t Membership::beats_of(std::uint32_t rank, std::uint32_t* waits_for)
 
 Status Membership::make_regions(const CommConfig& config) {
   sweep();
-  PENSTOCK_TRY(allocate_control(config));
+  Status status;
+  // Less room for inlined blocks if there is not enough for everything.
+  for (std::uint32_t most = kMaxInlineLines; most > 0; most /= 4) {
+    status = make_regions(config, most);
+    if (status.code() != Code::no_space) break;
+  }
+  return status;
+}
+
+Status Membership::make_regions(const CommConfig& config, std::uint32_t most_inline_lines) {
+  PENSTOCK_TRY(allocate_control(config, most_inline_lines));
   ControlHeader header{};
   header.magic = kControlMagic;
   header.version = kControlVersion;
@@ -192,7 +207,7 @@ Status Membership::make_regions(const CommConfig& config) {
   return {};
 }
 
-Status Membership::allocate_control(const CommConfig& config) {
+Status Membership::allocate_control(const CommConfig& config, std::uint32_t most_inline_lines) {
   RegionRequest request;
   request.name = meeting_.region;
   request.kind = RegionKind::comm;
@@ -202,23 +217,13 @@ Status Membership::allocate_control(const CommConfig& config) {
   tuning_ = {};
   tuning_.tuning = config.tuning;
   tuning_.group = group_of(config, meeting_.size);
-  tuning_.inline_lines = inline_lines_of(config.tuning, meeting_.size);
-  tuning_.pair_inline_lines = pair_inline_lines(config.tuning, meeting_.size);
+  tuning_.inline_lines = std::min(inline_lines_of(config.tuning, meeting_.size), most_inline_lines);
+  tuning_.pair_inline_lines =
+      std::min(pair_inline_lines(config.tuning, meeting_.size), most_inline_lines);
   header_.size = meeting_.size;
-  // Less room for inlined blocks if there is not enough.
-  for (;;) {
-    request.bytes = life().bytes();
-    auto region = pool_.allocate(request);
-    if (region.ok()) {
-      control_ = *region;
-      return {};
-    }
-    if (region.status().code() != Code::no_space || tuning_.inline_lines <= 1) {
-      return region.status();
-    }
-    tuning_.inline_lines /= 4;
-    tuning_.pair_inline_lines = std::max(1u, tuning_.pair_inline_lines / 4);
-  }
+  request.bytes = life().bytes();
+  PENSTOCK_ASSIGN(control_, pool_.allocate(request));
+  return {};
 }
 
 // Everything first, `ready` last.

@@ -138,7 +138,8 @@ class Membership {
 
   // Regions and lines: membership.cpp.
   Status make_regions(const CommConfig& config);
-  Status allocate_control(const CommConfig& config);
+  Status make_regions(const CommConfig& config, std::uint32_t most_inline_lines);
+  Status allocate_control(const CommConfig& config, std::uint32_t most_inline_lines);
   Status place_scratch(const CommConfig& config, std::uint32_t payload_devices,
                        ControlHeader* header, ControlScratch* scratch);
   void format(const ControlHeader& header, const ControlScratch& scratch);

@@ -13,7 +13,7 @@ namespace penstock {
 // it comes about.
 struct Tuning {
   // Up to here payload travels with its flag in the cache line (inline_block.h).
-  std::uint32_t inline_bytes = 1024;
+  std::uint32_t inline_bytes = 4096;
   // all_reduce: everybody reads all inputs while n parts are at most this.
   std::uint32_t one_shot_bytes = 64 * 1024;
   // reduce: everybody folds a shard from here on.

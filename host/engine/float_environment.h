@@ -18,11 +18,17 @@ namespace penstock {
 class FloatEnvironment {
  public:
 #if defined(__SSE__)
-  FloatEnvironment() : saved_(_mm_getcsr()) { _mm_setcsr(kAllMaskedNearestEven); }
-  ~FloatEnvironment() { _mm_setcsr(saved_); }
+  // Most threads are in this environment already, and writing the register costs more than reading.
+  FloatEnvironment() : saved_(_mm_getcsr()) {
+    if ((saved_ & ~kFlags) != kAllMaskedNearestEven) _mm_setcsr(kAllMaskedNearestEven);
+  }
+  ~FloatEnvironment() {
+    if (_mm_getcsr() != saved_) _mm_setcsr(saved_);
+  }
 
  private:
   static constexpr unsigned kAllMaskedNearestEven = 0x1f80;
+  static constexpr unsigned kFlags = 0x3f;  // of exceptions that were raised
   unsigned saved_;
 #else
   FloatEnvironment() {

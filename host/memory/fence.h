@@ -15,6 +15,15 @@
 
 namespace penstock {
 
+// Asks for a line that this processor will write soon. A hint.
+inline void prefetch_for_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 // Words beside the counter in its line. What stands there before a signal is seen with it.
 inline constexpr std::uint32_t kFenceNotes = 7;
 
@@ -38,6 +47,10 @@ class Fence {
   // A note as the line held it at the last load().
   std::uint64_t note(std::uint32_t index) const {
     return counter_[1 + index].load(std::memory_order_relaxed);
+  }
+  // The next signal need not wait for the line. A hint.
+  void prepare() const {
+    if (!software_) prefetch_for_write(counter_);
   }
   // The counter as another host last published it.
   std::uint64_t load() const {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "penstock/memory/fence.h"
 #include "penstock/memory/pool.h"
 
 namespace penstock {
@@ -41,6 +42,12 @@ class InlineBlock {
 
   void write(std::uint64_t sequence, std::uint64_t tag, const void* data,
              std::uint64_t bytes) const;
+  // Fetches lines for writing, so that the next write need not wait for them. A hint.
+  void prepare(std::uint64_t lines) const {
+    if (software_) return;
+    for (std::uint64_t i = 0; i < lines; ++i) prefetch_for_write(lines_ + i * PENSTOCK_CACHE_LINE);
+  }
+
   enum class Arrival { complete, partial, other_tag };
   // complete once every line carries the sequence; then `out` holds the payload. Lines that were
   // taken need not be looked at again: `taken` counts them between calls, from 0. *tag receives
