@@ -93,7 +93,7 @@ def parse_options(arguments, programs):
     options.rounds = options.rounds or (1 if options.quick else 3)
     options.samples = options.samples or (5 if options.quick else 9)
     options.point_ms = 30 if options.quick else 120
-    options.program_seconds = 40 if options.quick else 240
+    options.program_seconds = 40 if options.quick else 120
     options.sample_ms = 0.5 if options.quick else 1
     return options
 
@@ -154,6 +154,7 @@ def main(arguments):
         rows = run_rounds(options, runner, chosen, missed)
         flushes = runner.flushes() if options.coherence != "hardware" else []
         failures = runner.failures
+        missed += runner.stopped
     points = table.points_of(rows)
     summary = table.summarise(points)
     about = {"machine": machine(), "realtime": options.realtime, "not_measured": missed,

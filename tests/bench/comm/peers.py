@@ -104,6 +104,7 @@ class Runner:
         self.options = options
         self.say = say
         self.failures = []
+        self.stopped = []  # [peer, what was not measured]
         self.folder = tempfile.mkdtemp(prefix="penstock-bench-", dir="/dev/shm")
 
     def __enter__(self):
@@ -149,7 +150,11 @@ class Runner:
             _, errors = process.communicate(timeout=self.options.program_seconds)
             status = process.returncode
         except subprocess.TimeoutExpired:
-            status, errors = f"none after {self.options.program_seconds} s", ""
+            # What it had measured counts.
+            status, errors = 0, ""
+            self.stopped.append([f"{name}, {ranks} ranks",
+                                 f"the rest, after {self.options.program_seconds} s"])
+            self.say(f"{name} was stopped after {self.options.program_seconds} s")
         finally:
             # A launcher that is interrupted must not leave its ranks behind.
             try:

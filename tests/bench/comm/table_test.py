@@ -179,6 +179,23 @@ class CommandLine(unittest.TestCase):
         comm.run_rounds(self.parse("--ranks", "2", "--minutes", "1"), runner, both, [])
         self.assertEqual(len(runner.ran), 2)
 
+    def test_a_program_that_takes_too_long_is_stopped_and_its_rows_count(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "penstock")
+            with open(program, "w", encoding="ascii") as file:
+                file.write("#!/bin/sh\nfor last; do :; done\n"  # --out FILE stands last
+                           "echo '{\"right\": true}' > \"$last\"\nsleep 60 & wait\n")
+            os.chmod(program, 0o700)
+            options = self.parse("--programs", folder)
+            options.program_seconds = 1
+            with peers.Runner(options, lambda text: None) as runner:
+                rows = runner.run(peers.Peer("penstock", "pool"), 2)
+                self.assertEqual(rows, [{"right": True}])
+                self.assertEqual(runner.stopped, [["penstock/pool, 2 ranks", "the rest, after 1 s"]])
+                self.assertEqual(runner.failures, [])
+                self.assertTrue(os.path.isdir(runner.folder))
+            self.assertFalse(os.path.exists(runner.folder))
+
     def test_the_control_file_holds_a_control_page(self):
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "problem.h"), encoding="utf-8") as file:
