@@ -22,6 +22,12 @@ int main() {
     const double allowed = world.size() * std::ldexp(1, -kRounds / 4);
     std::printf("rank %u of %u: at most %g from the mean %g after %d rounds, %s\n", world.rank(),
                 world.size(), worst, mean, kRounds, worst <= allowed ? "right" : "WRONG");
+    const penstock_statistics numbers = world.statistics();
+    if (numbers.timed != 0) {
+      const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
+      std::printf("rank %u: %u calls, %g us, of which %g us waiting\n", world.rank(),
+                  static_cast<unsigned>(numbers.calls), us(numbers.ns), us(numbers.wait_ns));
+    }
     world.barrier();
     return worst <= allowed ? 0 : 1;
   } catch (const penstock::failure& failure) {
