@@ -170,7 +170,7 @@ Status PoolComm::wait(Request& request) {
   while (!request.done()) {
     if (progress()) continue;
     if (request.done()) break;
-    const trace::Scope scope(trace::Kind::wait, "wait", collectives_->waiting_for());
+    const trace::Scope scope(trace::Kind::wait, "wait", trace::enabled() ? awaited() : kNoRank);
     PENSTOCK_TRY(wait_for_progress(request));
   }
   return revoked_.ok() ? request.status() : revoked_;
