@@ -101,12 +101,47 @@ Outcome rank_pauses(const Options& options) {
   return run.finish();
 }
 
+// A rank gives up and says why; the others wait for it, and have to be told.
+Outcome rank_aborts(const Options& options) {
+  Run run("rank_aborts", options);
+  run.limit_ranks(2, 5);
+  const std::uint32_t who = run.random().below(run.ranks());
+  const std::string reason = fmt::format("reason {}", run.value(7, 0, 0));
+  const std::vector<CallSpec> specs = draw_calls(run.random(), 2, run.ranks(), 0);
+  Arrivals arrivals;
+  run.make_world();
+  for (std::uint32_t rank = 0; rank < run.ranks() && !run.failed(); ++rank) {
+    run.spawn_rank(rank, [&, rank](Pool& pool) -> Status {
+      PENSTOCK_ASSIGN(const auto comm, Comm::join(pool, draw_comm(run, rank, "world")));
+      const Status before = make_calls(run, pool, *comm, specs, arrivals);
+      // Whoever is ahead may give up while others are still in the last call.
+      if (!before.ok() && before.code() != Code::revoked) return before;
+      if (rank == who) {
+        PENSTOCK_TRY(before);
+        comm->abort(reason);
+        return Status();
+      }
+      const Status told = before.ok() ? comm->run(Call()) : before;
+      if (told.code() == Code::revoked && told.message().find(reason) != std::string::npos) {
+        return Status();
+      }
+      return error(Code::internal, "rank {} gave up with '{}', but a call ended with {}", who,
+                   reason, told.to_string());
+    });
+  }
+  run.run();
+  run.reclaim();
+  run.check_and_destroy();
+  return run.finish();
+}
+
 }  // namespace
 
 std::vector<Scenario> life_scenarios() {
   return {
       {"reclaim", "a process dies while it allocates; its regions are taken back", reclaim},
       {"rank_dies", "a rank dies; the others notice, and all meet again", rank_dies},
+      {"rank_aborts", "a rank gives up; the others are told why", rank_aborts},
       {"rank_pauses", "a rank stands still for less than the deadline", rank_pauses},
   };
 }

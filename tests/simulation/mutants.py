@@ -31,10 +31,10 @@ WRAPPERS = re.compile(r"(MappedPool::(publish|observe)|SharedMemory::(load|store
                       r"RegionTable::(load|state))\(")
 # Tried in this order: what sees most comes first.
 COMM_FIRST = ("sequence,rejoin,overlap,two_comms,all_reduce,all_gather,reduce_scatter,all_to_all,"
-              "broadcast,reduce,gather,scatter,send_recv,barrier,rank_dies,rank_pauses,"
-              "regions,names,regions_of_machines,fence,reclaim")
-MEMORY_FIRST = ("fence,regions,names,regions_of_machines,reclaim,rejoin,sequence,rank_dies,"
-                "overlap,two_comms")
+              "broadcast,reduce,gather,scatter,send_recv,barrier,window_put,window_blocks,shrink,split,"
+              "grow,rank_dies,rank_aborts,rank_pauses,regions,names,regions_of_machines,fence,reclaim")
+MEMORY_FIRST = ("fence,regions,names,regions_of_machines,reclaim,rejoin,sequence,overlap,two_comms,"
+                "window_put,window_blocks,shrink,split,grow,rank_dies,rank_pauses")
 
 
 def run_sim(options, arguments):
@@ -164,6 +164,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=200, help="per scenario and place")
     parser.add_argument("--find-seeds", type=int, default=20, help="to find the places")
     parser.add_argument("--share", default="1/1", help="I/N: every N-th place, from the I-th on")
+    parser.add_argument("--from", dest="begin", type=int, default=0, help="the first place")
     parser.add_argument("--only", default="", help="places whose description holds this text")
     parser.add_argument("--list", action="store_true", help="only lists the places")
     options = parser.parse_args()
@@ -187,7 +188,8 @@ def main():
     survivors = read_survivors(options.survivors)
     caught = listed = wrong = 0
     for index, place in enumerate(places):
-        if index % share != first - 1 or options.only not in str(place):
+        if (index % share != first - 1 or index < options.begin or
+                options.only not in str(place)):
             continue
         expected = is_listed(place, survivors)
         order = MEMORY_FIRST if place.file.startswith("host/memory/") else COMM_FIRST
