@@ -138,7 +138,16 @@ class Lane {
   void give_due_signal();
   void run_signal(Pending& pending, const Step& step);
   bool run_copy(Pending& pending, const Step& step);
+  struct Destinations {
+    void* place[PENSTOCK_MAX_DESTINATIONS];
+    std::uint32_t count = 0;
+    std::uint32_t pushed = 0;  // of them
+  };
+  bool gather_sources(Pending& pending, const Step& step, const void** from);
+  void add_pushes(const Pending& pending, const Slice& block, Destinations* to);
   bool run_reduce(Pending& pending, const Step& step);
+  void fold(const Call& call, const Step& step, const void* const* from, const Destinations& to,
+            bool stream) const;
   bool is_drained(Pending& pending);
   bool read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken);
   void write_inlined(const Pending& pending, const Slice& slice, const void* data);

@@ -385,14 +385,13 @@ bool Lane::run_copy(Pending& pending, const Step& step) {
   return true;
 }
 
-bool Lane::run_reduce(Pending& pending, const Step& step) {
+// Where the sources of a fold are; inlined ones are gathered. False: not all are there yet, or the
+// lane has failed.
+bool Lane::gather_sources(Pending& pending, const Step& step, const void** from) {
   const std::uint64_t bytes = step.src[0].bytes;
-  if (bytes == 0) return true;
   const bool inlined = pending.plan->is_inlined();
-  const void* from[PENSTOCK_MAX_SOURCES];
-  const auto n = static_cast<std::uint32_t>(step.src.size());
   bool arrived = true;
-  for (std::uint32_t i = 0; i < n; ++i) {
+  for (std::uint32_t i = 0; i < step.src.size(); ++i) {
     const Slice& slice = step.src[i];
     if (!inlined || !is_block(slice)) {
       from[i] = pointer_of(pending, slice);
@@ -400,24 +399,46 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
     }
     void* place = staging(i, bytes);
     from[i] = place;
-    if (taken_[i] < inline_lines(bytes)) {
-      arrived &= read_inlined(pending, slice, place, &taken_[i]);
-      if (failed()) return false;
-    }
+    if (taken_[i] >= inline_lines(bytes)) continue;
+    arrived &= read_inlined(pending, slice, place, &taken_[i]);
+    if (failed()) return false;
   }
   if (!arrived) return false;
-  const trace::Scope scope(trace::Kind::reduce, "reduce", bytes, n);
-  for (std::uint32_t i = 0; i < n; ++i) {
+  for (std::uint32_t i = 0; i < step.src.size(); ++i) {
     taken_[i] = 0;
     if (is_block(step.src[i])) counters_.pool_bytes_read += bytes;
     if (!inlined) observe(step.src[i], from[i]);
   }
-  void* to[PENSTOCK_MAX_DESTINATIONS];
+  return true;
+}
+
+// The receive buffers that this block's result is pushed into, as far as there is room among the
+// destinations of one fold.
+void Lane::add_pushes(const Pending& pending, const Slice& block, Destinations* to) {
+  for (const Push& push : *pending.pushes) {
+    std::byte* buffer = offered_recv_[push.participant];
+    if (push.block != block.index || buffer == nullptr) continue;
+    counters_.pool_bytes_written += block.bytes;
+    if (to->count == PENSTOCK_MAX_DESTINATIONS) continue;
+    to->place[to->count++] = buffer + push.to.index * pending.prepared->total_bytes +
+                             pending.done_bytes + push.to.offset;
+    ++to->pushed;
+  }
+}
+
+bool Lane::run_reduce(Pending& pending, const Step& step) {
+  const std::uint64_t bytes = step.src[0].bytes;
+  if (bytes == 0) return true;
+  const void* from[PENSTOCK_MAX_SOURCES];
+  if (!gather_sources(pending, step, from)) return false;
+  const auto n = static_cast<std::uint32_t>(step.src.size());
+  const trace::Scope scope(trace::Kind::reduce, "reduce", bytes, n);
+  const bool inlined = pending.plan->is_inlined();
+  Destinations to;
   const Slice* targets[PENSTOCK_MAX_DESTINATIONS] = {};
   const Slice* inlined_to = nullptr;
   const Slice* result = nullptr;    // the block that others read or want
   const Slice* mirrored = nullptr;  // the same, if it is the receive buffer itself
-  std::uint32_t count = 0;
   for (const Slice& slice : step.dst) {
     if (is_block(slice)) result = &slice;
     if (is_own_mirror(pending, slice)) {
@@ -429,52 +450,39 @@ bool Lane::run_reduce(Pending& pending, const Step& step) {
       inlined_to = &slice;
       continue;
     }
-    targets[count] = &slice;
-    to[count++] = pointer_of(pending, slice);
+    targets[to.count] = &slice;
+    to.place[to.count++] = pointer_of(pending, slice);
   }
-  if (count == 0) to[count++] = staging(n, bytes);
-  // Into the buffers of others as far as there are destinations; the rest is copied after it.
-  const std::uint32_t own = count;
-  std::uint32_t pushed = 0;
+  if (to.count == 0) to.place[to.count++] = staging(n, bytes);
+  const std::uint32_t own = to.count;
   const bool pushes = result != nullptr && may_push_ && !inlined && !pending.pushes->empty();
-  if (pushes) {
-    for (const Push& push : *pending.pushes) {
-      std::byte* buffer = offered_recv_[push.participant];
-      if (push.block != result->index || buffer == nullptr) continue;
-      void* place = buffer + push.to.index * pending.prepared->total_bytes + pending.done_bytes +
-                    push.to.offset;
-      counters_.pool_bytes_written += bytes;
-      if (count < PENSTOCK_MAX_DESTINATIONS) {
-        to[count++] = place;
-        ++pushed;
-      }
-    }
-  }
-  const Call& call = pending.call;
-  const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
-  {
-    const FloatEnvironment environment;
-    ReduceArguments arguments{};
-    arguments.type = call.type;
-    // The folds of groups are multiplied already.
-    const bool adds = step.combines && call.redop == PENSTOCK_PREMUL_SUM;
-    arguments.redop = adds ? std::uint32_t{PENSTOCK_SUM} : call.redop;
-    arguments.n_src = n;
-    arguments.n_dst = count;
-    arguments.src = from;
-    arguments.dst = to;
-    arguments.count = bytes / penstock_type_size(call.type);
-    arguments.scale = arguments.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
-    arguments.stream = pending.stream && (pushed > 0 || result == nullptr);
-    kernels.reduce(arguments);
-  }
-  if (pushes) push_rest(pending, *result, to[0], pushed);
+  if (pushes) add_pushes(pending, *result, &to);
+  fold(pending.call, step, from, to, pending.stream && (to.pushed > 0 || result == nullptr));
+  if (pushes) push_rest(pending, *result, to.place[0], to.pushed);
   for (std::uint32_t i = 0; i < own; ++i) {
-    if (targets[i] != nullptr) publish(*targets[i], to[i]);
+    if (targets[i] != nullptr) publish(*targets[i], to.place[i]);
   }
-  if (mirrored != nullptr) publish(*mirrored, to[0]);
-  if (inlined_to != nullptr) write_inlined(pending, *inlined_to, to[0]);
+  if (mirrored != nullptr) publish(*mirrored, to.place[0]);
+  if (inlined_to != nullptr) write_inlined(pending, *inlined_to, to.place[0]);
   return true;
+}
+
+void Lane::fold(const Call& call, const Step& step, const void* const* from, const Destinations& to,
+                bool stream) const {
+  const FloatEnvironment environment;
+  ReduceArguments arguments{};
+  arguments.type = call.type;
+  // The folds of groups are multiplied already.
+  const bool adds = step.combines && call.redop == PENSTOCK_PREMUL_SUM;
+  arguments.redop = adds ? std::uint32_t{PENSTOCK_SUM} : call.redop;
+  arguments.n_src = static_cast<std::uint32_t>(step.src.size());
+  arguments.n_dst = to.count;
+  arguments.src = from;
+  arguments.dst = to.place;
+  arguments.count = step.src[0].bytes / penstock_type_size(call.type);
+  arguments.scale = arguments.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
+  arguments.stream = stream;
+  (direct_ != nullptr ? *direct_ : *own_kernels_).reduce(arguments);
 }
 
 // Whoever exposed a buffer stays until all that read it are done with it, because the caller may

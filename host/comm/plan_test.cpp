@@ -95,10 +95,10 @@ TEST(Plan, AutoGoesBySize) {
   const auto chosen = [](Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
     return plan_of({collective, {ranks, 1}, 0, 1, bytes, false, "auto"}).algorithm;
   };
-  EXPECT_EQ(chosen(Collective::all_reduce, 2, 32768), "one_shot");
-  EXPECT_EQ(chosen(Collective::all_reduce, 2, 32769), "two_phase");
-  EXPECT_EQ(chosen(Collective::all_reduce, 16, 4096), "one_shot");
-  EXPECT_EQ(chosen(Collective::all_reduce, 16, 4097), "two_phase");
+  EXPECT_EQ(chosen(Collective::all_reduce, 2, 65536), "one_shot");
+  EXPECT_EQ(chosen(Collective::all_reduce, 2, 65537), "two_phase");
+  EXPECT_EQ(chosen(Collective::all_reduce, 16, 8192), "one_shot");
+  EXPECT_EQ(chosen(Collective::all_reduce, 16, 8193), "two_phase");
   EXPECT_EQ(chosen(Collective::reduce, 2, 1 << 20), "sharded");
   EXPECT_EQ(chosen(Collective::reduce, 3, 262143), "direct");
   EXPECT_EQ(chosen(Collective::reduce, 3, 262144), "sharded");

@@ -15,7 +15,7 @@ struct Tuning {
   // Up to here payload travels with its flag in the cache line (inline_block.h).
   std::uint32_t inline_bytes = 4096;
   // all_reduce: everybody reads all inputs while n parts are at most this.
-  std::uint32_t one_shot_bytes = 64 * 1024;
+  std::uint32_t one_shot_bytes = 128 * 1024;
   // reduce: everybody folds a shard from here on.
   std::uint32_t sharded_bytes = 256 * 1024;
   // A part (or shard) of at least this moves in `chunks` chunks, each published on its own.
