@@ -54,6 +54,19 @@ std::vector<penstock_descriptor> sound_descriptors(Rig& rig) {
   for (std::uint32_t s = 0; s < 3; ++s) reduce.src[s] = rig.address(s * 128);
   reduce.dst[0] = rig.address(4096);
   out.push_back(reduce);
+  penstock_descriptor weighted = reduce;
+  weighted.redop = PENSTOCK_AVG;
+  weighted.flags = PENSTOCK_FLAG_WEIGHTS;
+  weighted.scale = rig.address(8192);
+  out.push_back(weighted);
+  penstock_descriptor step = reduce;
+  step.opcode = PENSTOCK_OP_OUTER_STEP;
+  step.type = PENSTOCK_INT8;
+  step.block = 32;
+  step.redop = PENSTOCK_AVG;
+  step.n_dst = 2;
+  step.dst[1] = rig.address(5120);
+  out.push_back(step);
   if (rig.pool() != nullptr) {
     penstock_descriptor signal = make_descriptor(PENSTOCK_OP_SIGNAL, 1, 1);
     signal.dst[0] = rig.address(kFence);
