@@ -18,8 +18,8 @@
 // Device 0 goes on with the lease table (host after host, a line per slot; lease.h), the region
 // table (host after host, two lines per slot; region_table.h) and the agreements among the hosts
 // (agreement_space.h). Data begins at the data offset; host h's arena is [data offset + h * arena
-// bytes, + arena bytes). Offsets and arena bytes follow from the other numbers (see geometry_of), so
-// that a superblock that contradicts itself is noticed.
+// bytes, + arena bytes). Offsets and arena bytes follow from the other numbers (see set_geometry),
+// so that a superblock that contradicts itself is noticed.
 //
 // While a pool is being made, its devices begin with a marker instead (another magic, then at byte
 // 16 the pool id), and the maker holds the making lock. Device 0's magic is written last.
