@@ -41,6 +41,7 @@ void add_perf(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
 void add_conformance(CLI::App& app, Context& context);
+void add_tune(CLI::App& app, Context& context);
 void add_trace(CLI::App& app, Context& context);
 
 // Prints "penstock: what: message" and returns the exit status that the code means: 1 for what went

@@ -11,7 +11,9 @@
 
 #include "command.h"
 #include "penstock/base/env.h"
+#include "penstock/base/memory_linux.h"
 #include "penstock/comm/launch.h"
+#include "penstock/comm/tuning_file.h"
 #include "penstock/descriptor/descriptor.h"
 #include "penstock/engine/engine.h"
 #include "penstock/memory/pool.h"
@@ -56,6 +58,7 @@ ordered_json engine_json(const EngineInfo& engine) {
 ordered_json processor_json() {
   ordered_json out;
   out["cpus"] = Platform::host().cpu_count();
+  out["memory_nodes"] = memory_nodes();
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(':');
@@ -82,6 +85,14 @@ ordered_json memory_json() {
   if (::statvfs("/dev/shm", &info) == 0) {
     out.push_back({{"path", "/dev/shm"},
                    {"kind", "shared memory"},
+                   {"bytes", std::uint64_t{info.f_blocks} * info.f_frsize},
+                   {"free", std::uint64_t{info.f_bavail} * info.f_frsize},
+                   {"huge_pages", huge_pages_of("/dev/shm")}});
+  }
+  for (const std::string& path : mount_points("hugetlbfs")) {
+    if (::statvfs(path.c_str(), &info) != 0) continue;
+    out.push_back({{"path", path},
+                   {"kind", fmt::format("huge pages of {}", readable_bytes(info.f_frsize))},
                    {"bytes", std::uint64_t{info.f_blocks} * info.f_frsize},
                    {"free", std::uint64_t{info.f_bavail} * info.f_frsize}});
   }
@@ -138,6 +149,7 @@ std::vector<std::string> environment_problems() {
     if (!pool.ok()) problems.push_back("PENSTOCK_POOL: " + pool.status().message());
   }
   add_problem(problems, detect_launch());
+  add_problem(problems, tuning_in_force(Platform::host(), Coherence::hardware, 2));
   return problems;
 }
 
@@ -203,13 +215,17 @@ void print_info(const ordered_json& info) {
               join(info["processor"].value("features", ordered_json::array())).c_str());
   std::printf("  coherence %s\n\nengines\n", info["coherence"].get<std::string>().c_str());
   for (const auto& engine : info["engines"]) print_engine(engine);
-  std::printf("\nmemory\n");
+  const std::size_t nodes = info["processor"]["memory_nodes"].size();
+  std::printf("\nmemory%s\n", nodes > 1 ? fmt::format(", {} NUMA nodes", nodes).c_str() : "");
   for (const auto& memory : info["memory"]) {
     std::printf("  %s (%s): %s", memory["path"].get<std::string>().c_str(),
                 memory["kind"].get<std::string>().c_str(),
                 readable_bytes(memory["bytes"].get<std::uint64_t>()).c_str());
     if (!memory["free"].is_null()) {
       std::printf(", free %s", readable_bytes(memory["free"].get<std::uint64_t>()).c_str());
+    }
+    if (memory.contains("huge_pages")) {
+      std::printf(", huge pages %s", memory["huge_pages"].get<std::string>().c_str());
     }
     std::printf("\n");
   }

@@ -57,18 +57,11 @@ struct Pipe {
   }
 };
 
-void bind_to_cpu(std::uint32_t rank) {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  std::uint32_t left = rank % static_cast<std::uint32_t>(std::max(1, CPU_COUNT(&allowed)));
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || left-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    ::sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
+void pin_to_cpu(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  ::sched_setaffinity(0, sizeof one, &one);
 }
 
 // In the child, up to exec. Returns only the reason why it could not be executed.
@@ -85,7 +78,7 @@ int become_rank(const LaunchConfig& config, std::uint32_t rank, pid_t parent) {
     ::setenv(name.c_str(), value.c_str(), 1);
   }
   ::setenv("PENSTOCK_RANK", std::to_string(rank).c_str(), 1);
-  if (config.bind) bind_to_cpu(rank);
+  if (!config.cpus.empty()) pin_to_cpu(config.cpus[rank % config.cpus.size()]);
   ::signal(SIGPIPE, SIG_DFL);
   const sigset_t handled = handled_signals();
   ::sigprocmask(SIG_UNBLOCK, &handled, nullptr);
@@ -218,8 +211,33 @@ class Run {
     int state = 0;
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
       if (!ranks_[rank].running) continue;
-      if (::waitpid(ranks_[rank].pid, &state, WNOHANG) > 0) ended(rank, state);
+      while (ranks_[rank].running &&
+             ::waitpid(ranks_[rank].pid, &state, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
+        if (WIFSTOPPED(state) || WIFCONTINUED(state)) {
+          paused(rank, state);
+        } else {
+          ended(rank, state);
+        }
+      }
     }
+  }
+
+  // The others name it when their deadline passes; here it is said at once who stopped, and why.
+  void paused(std::uint32_t rank, int state) const {
+    if (phase_ != Phase::fine) return;
+    const std::string what = WIFCONTINUED(state)
+                                 ? "goes on"
+                                 : fmt::format("was stopped by signal {} ({})", WSTOPSIG(state),
+                                               ::strsignal(WSTOPSIG(state)));
+    std::fprintf(stderr, "penstock: run: rank %u (pid %d) %s\n", rank, ranks_[rank].pid,
+                 what.c_str());
+  }
+
+  // What the signal often means, as the rest of a sentence.
+  static const char* reason_of(int signal) {
+    if (signal == SIGKILL) return ", perhaps by the system for want of memory";
+    if (signal == SIGBUS) return ": memory that is mapped but not there, such as a full /dev/shm";
+    return "";
   }
 
   void ended(std::uint32_t rank, int state) {
@@ -228,9 +246,10 @@ class Run {
     const bool killed = WIFSIGNALED(state);
     if ((!killed && WEXITSTATUS(state) == 0) || phase_ != Phase::fine) return;
     status_ = killed ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
-    const std::string how = killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(state),
-                                                 ::strsignal(WTERMSIG(state)))
-                                   : fmt::format("exited with status {}", WEXITSTATUS(state));
+    const std::string how =
+        killed ? fmt::format("was killed by signal {} ({}){}", WTERMSIG(state),
+                             ::strsignal(WTERMSIG(state)), reason_of(WTERMSIG(state)))
+               : fmt::format("exited with status {}", WEXITSTATUS(state));
     const std::string rest =
         running_ > 0 ? fmt::format("; the others are terminated unless they end within {} s",
                                    config_.grace_s)

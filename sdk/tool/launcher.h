@@ -14,7 +14,7 @@ struct LaunchConfig {
   std::uint32_t ranks = 1;
   // Set for every rank, beside PENSTOCK_RANK.
   std::vector<std::pair<std::string, std::string>> environment;
-  bool bind = false;        // rank r to the CPU r modulo those that this process may run on
+  std::vector<int> cpus;    // rank r runs on the r-th, and round again; empty: where it likes
   bool tag_output = false;  // "[rank] " before each line
   std::uint32_t grace_s = 5;
   std::uint64_t timeout_s = 0;  // 0: none

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   add_replay(app, context);
   add_explain(app, context);
   add_conformance(app, context);
+  add_tune(app, context);
   add_trace(app, context);
   add_version(app, context);
 

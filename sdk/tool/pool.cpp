@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "options.h"
+#include "penstock/base/memory_linux.h"
 #include "penstock/comm/world.h"
 #include "penstock/memory/pool.h"
 #include "text.h"
@@ -19,6 +20,7 @@ using nlohmann::ordered_json;
 struct PoolOptions {
   std::string spec;
   PoolConfig config;
+  std::int32_t node = -1;  // of memory; -1: wherever the system likes
   bool reclaim = false;
   bool force = false;
   bool json = false;
@@ -37,7 +39,8 @@ ordered_json pool_json(Pool& pool) {
     out["devices"].push_back({{"path", device.path},
                               {"bytes", device.bytes},
                               {"used", device.used},
-                              {"free", device.free}});
+                              {"free", device.free},
+                              {"huge_pages", huge_pages_of(device.path)}});
   }
   out["regions"] = ordered_json::array();
   for (const RegionInfo& region : pool.regions()) {
@@ -58,9 +61,9 @@ ordered_json pool_json(Pool& pool) {
 void print_pool(Pool& pool) {
   std::printf("pool %s, coherence %s\n", pool.spec().c_str(), coherence_name(pool.coherence()));
   for (const DeviceInfo& device : pool.devices()) {
-    std::printf("  device %s: %s, used %s, free %s\n", device.path.c_str(),
+    std::printf("  device %s: %s, used %s, free %s, huge pages %s\n", device.path.c_str(),
                 readable_bytes(device.bytes).c_str(), readable_bytes(device.used).c_str(),
-                readable_bytes(device.free).c_str());
+                readable_bytes(device.free).c_str(), huge_pages_of(device.path).c_str());
   }
   const std::vector<RegionInfo> regions = pool.regions();
   if (regions.empty()) std::printf("  no regions\n");
@@ -76,6 +79,11 @@ void print_pool(Pool& pool) {
 
 int create(PoolOptions& options) {
   options.config.spec = options.spec;
+  if (options.node >= 0) {
+    // Every page is reserved while the pool is made, and stays where it is.
+    const Status bound = bind_memory(options.node);
+    if (!bound.ok()) return fail("pool create", bound.with_context("--numa"));
+  }
   const Status status = Pool::create(Platform::host(), options.config);
   if (!status.ok()) return fail("pool create", status);
   auto pool = Pool::map(Platform::host(), options.spec);
@@ -211,6 +219,8 @@ void add_pool(CLI::App& app, Context& context) {
              "Memory devices, when SPEC is one path");
   add_size(*make, "--size", options->config.bytes_per_device, kMinDeviceBytes,
            std::uint64_t{1} << 55, "Bytes of each device", "256M");
+  add_number(*make, "--numa", options->node, 0, 1023, "Memory node that gives the pages")
+      ->default_str("any");
   add_number(*make, "--hosts", options->config.hosts, 1, 16, "Hosts that share it (arenas)");
   make->add_option_function<std::string>(
           "--mode",

@@ -10,6 +10,7 @@
 #include "penstock/base/env.h"
 #include "penstock/comm/plan.h"
 #include "penstock/comm/world.h"
+#include "pinning.h"
 #include "run_reports.h"
 
 namespace penstock::tool {
@@ -20,6 +21,8 @@ struct RunOptions {
   std::uint32_t devices = 0;    // 0: PENSTOCK_POOL_DEVICES
   std::uint64_t pool_size = 0;  // 0: PENSTOCK_POOL_BYTES
   std::string pool;
+  std::string pin;  // see choose_cpus; "": not
+  bool verbose = false;
   RunReports reports;
 };
 
@@ -36,10 +39,27 @@ Result<TemporaryPool> make_pool(const RunOptions& options) {
   return TemporaryPool::make(Platform::host(), "", static_cast<std::uint32_t>(devices), bytes);
 }
 
+// Which CPU each rank gets, and with --verbose says so.
+Status pin_ranks(RunOptions& options) {
+  if (options.pin.empty()) return {};
+  PENSTOCK_ASSIGN(const std::vector<Cpu> cpus, choose_cpus(options.pin, allowed_cpus()));
+  for (const Cpu& cpu : cpus) options.launch.cpus.push_back(cpu.number);
+  if (!options.verbose) return {};
+  for (std::uint32_t rank = 0; rank < options.launch.ranks; ++rank) {
+    const Cpu& cpu = cpus[rank % cpus.size()];
+    std::fprintf(stderr,
+                 "penstock: run: rank %u on CPU %d (processor %d, core %d, memory node %d)\n", rank,
+                 cpu.number, cpu.package, cpu.core, cpu.node);
+  }
+  return {};
+}
+
 int run_ranks(RunOptions& options) {
   if (options.launch.command.empty()) {
     return fail_usage("run", "no command given; use `penstock run -n 4 -- COMMAND ARGUMENT...`");
   }
+  const Status pinned = pin_ranks(options);
+  if (!pinned.ok()) return fail("run", pinned.with_context("--pin"));
   Launcher launcher;
   Platform& platform = Platform::host();
   sweep_temporary_pools(platform);
@@ -92,7 +112,18 @@ void add_run(CLI::App& app, Context& context) {
       ->default_str("none");
   add_number(*command, "--grace", options->launch.grace_s, 0, 100000,
              "Seconds that the others get when one rank fails");
-  command->add_flag("--bind", options->launch.bind, "Bind rank r to the r-th CPU");
+  command
+      ->add_option_function<std::string>(
+          "--pin",
+          [options](const std::string& text) { options->pin = text.empty() ? "cores" : text; },
+          "Pin ranks to CPUs: cores (the default; ranks share a core only when there are more of "
+          "them), cpus (in order), or a list such as 0,2-3")
+      ->type_name("[LIST]")
+      ->expected(0, 1)
+      ->default_str("");
+  command->add_flag_function(
+      "--bind", [options](std::int64_t) { options->pin = "cpus"; }, "The same as --pin cpus");
+  command->add_flag("-v,--verbose", options->verbose, "Say where the ranks are pinned");
   command->add_flag("--tag-output", options->launch.tag_output, "Begin each line with [rank]");
   command->add_flag("--stats", options->reports.stats,
                     "Print the statistics of the comms when the ranks have ended");

@@ -85,7 +85,7 @@ class ToolTest(unittest.TestCase):
 
 class Usage(ToolTest):
     COMMANDS = ["version", "info", "pool", "pool create", "pool info", "pool check", "pool destroy",
-                "pool list", "run", "trace", "trace merge", "perf", "plan", "replay", "explain",
+                "pool list", "run", "trace", "trace merge", "perf", "tune", "plan", "replay", "explain",
                 "conformance"]
 
     def test_every_help_has_an_example(self):
@@ -304,6 +304,25 @@ class Run(ToolTest):
         return tool("run", "-n", str(ranks), "--pool-size", "2M", *options, "--", "sh", "-c", script,
                     status=status, **environment)
 
+    def test_pinned_ranks_stay_on_their_cpu(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        show = "import os; print(sorted(os.sched_getaffinity(0)))"
+        for arguments, expected in [
+                (["--pin"], {f"[{cpu}]" for cpu in cpus[:2]}),
+                (["--pin", "cpus"], {f"[{cpu}]" for cpu in cpus[:2]}),
+                (["--bind"], {f"[{cpu}]" for cpu in cpus[:2]}),
+                (["--pin", str(cpus[-1])], {f"[{cpus[-1]}]"}),
+                ([], {str(cpus)})]:
+            out, err = tool("run", "-n", "2", *arguments, "--", sys.executable, "-c", show)
+            if "--pin" in arguments and arguments[-1] == "--pin" and len(cpus) > 2:
+                continue  # which CPU is a core's first depends on the machine
+            self.assertEqual(set(out.split("\n")[:-1]), expected, arguments)
+            self.assertEqual(err, "")
+        _, err = tool("run", "-n", "2", "--pin", str(cpus[0]), "--verbose", "--", "true")
+        self.assertIn(f"rank 1 on CPU {cpus[0]} (processor", err)
+        self.assert_one_line(["run", "--pin", "0-x", "--", "true"], "--pin", "'0-x' is no list")
+        self.assert_one_line(["run", "--pin", "1023", "--", "true"], "CPU 1023 is not among those")
+
     def test_environment(self):
         out, _ = self.sh('echo "$PENSTOCK_RANK/$PENSTOCK_SIZE $PENSTOCK_POOL $PENSTOCK_COMM"')
         lines = sorted(out.splitlines())
@@ -338,6 +357,12 @@ class Run(ToolTest):
         _, err = self.sh('if [ $PENSTOCK_RANK = 2 ]; then kill -9 $$; fi; sleep 60', "--grace", "0",
                          status=128 + 9)
         self.assertRegex(err, r"rank 2 \(pid \d+\) was killed by signal 9 \(Killed\)")
+
+    def test_a_stopped_rank_is_named(self):
+        _, err = self.sh('if [ $PENSTOCK_RANK = 1 ]; then (sleep 0.3; kill -CONT $$) & '
+                         'kill -STOP $$; fi; exit 0')
+        self.assertRegex(err, r"rank 1 \(pid \d+\) was stopped by signal 19 \(Stopped \(signal\)\)")
+        self.assertRegex(err, r"rank 1 \(pid \d+\) goes on")
 
     def test_grace(self):
         out, _ = self.sh('if [ $PENSTOCK_RANK = 1 ]; then exit 3; fi; sleep 0.5; echo done', "--grace",
@@ -739,6 +764,48 @@ class Scheduling(ToolTest):
         self.assert_one_line(["explain", "--cluster", good, "--pod", "shop/wib"], "shop/web")
         self.assert_one_line(["explain", "--cluster", good, "--pod", "web", "--policy", "none"],
                              "default")
+
+
+class Tune(ToolTest):
+    FIELDS = ["inline_bytes", "one_shot_bytes", "sharded_bytes", "chunk_bytes", "chunks",
+              "push", "expose_bytes", "stream_bytes"]
+
+    def test_what_was_measured_is_kept_and_in_force(self):
+        table = self.path("tuning.json")
+        out, err = tool("tune", "--ranks", "2", "--samples", "1", "--file", table, "--json")
+        entry = json.loads(out)
+        self.assertEqual(entry["ranks"], 2)
+        self.assertEqual(entry["machine"]["cpus"], len(os.sched_getaffinity(0)))
+        self.assertEqual([*entry["tuning"], *entry["local"]], self.FIELDS)
+        for field in ("inline_bytes", "one_shot_bytes", "chunks", "expose_bytes", "stream_bytes"):
+            self.assertIn(f"penstock: tune: {field} ", err)
+        with open(table, encoding="utf-8") as file:
+            kept = json.load(file)
+        self.assertEqual(kept["entries"], [entry])
+        # What the file says is what a comm gets.
+        kept["entries"][0]["tuning"]["chunks"] = 3
+        self.path("tuning.json", json.dumps(kept))
+        shown = json.loads(tool("tune", "--show", "--file", table, "--json")[0])
+        self.assertEqual(shown["in_force"]["tuning"]["chunks"], 3)
+        self.assertEqual(shown["entries"], kept["entries"])
+        out, _ = tool("tune", "--show", PENSTOCK_TUNING=table, PENSTOCK_TUNING_SET="chunks=5")
+        self.assertRegex(out, r"chunks +5 ")
+        self.assertIn("measured with 2 ranks; PENSTOCK_TUNING_SET chunks=5", out)
+
+    def test_without_a_table_it_is_what_is_built_in(self):
+        out, _ = tool("tune", "--show", XDG_CONFIG_HOME=self.folder)
+        self.assertIn("2 ranks: built in\n", out)
+        for field in self.FIELDS:
+            self.assertIn(f"  {field} ", out)
+
+    def test_a_bad_table_is_refused_with_its_field(self):
+        table = self.path("bad.json", '{"format": "penstock-tuning", "version": 1, "entries": [{}]}')
+        for arguments in (["tune", "--show", "--file", table], ["tune", "--file", table]):
+            self.assert_one_line(arguments, table, "entries[0].machine: it is missing")
+        _, err = tool("run", "-n", "2", "--", "penstock", "perf", "barrier", status=2,
+                      PENSTOCK_TUNING=table)
+        self.assertIn("entries[0].machine: it is missing", err)
+        self.assert_one_line(["tune", "--ranks", "1"], "1 is out of range; use 2..64")
 
 
 class Conformance(ToolTest):
