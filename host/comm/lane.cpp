@@ -149,15 +149,19 @@ Result<std::uint64_t> Lane::bytes_per_pass(const Call& call) {
   return std::min(most, key.part_bytes);
 }
 
-// What the others copy from results of this rank.
+bool Lane::may_be_pushed(const Block& block) {
+  return block.pushable ||
+         (!block.inlined && block.mirror.bytes > 0 && block.mirror.space == Space::recv);
+}
+
+// What the others copy from blocks of this rank and could be given instead.
 std::vector<Lane::Push> Lane::pushes_of(const Plan& plan, std::uint32_t self) {
   std::vector<Push> pushes;
   for (std::uint32_t q = 0; q < plan.ranks.size(); ++q) {
     for (const Step& step : plan.ranks[q]) {
       if (step.kind != StepKind::copy || step.src[0].space != Space::block) continue;
       const Block& block = plan.blocks[step.src[0].index];
-      if (block.writer != self || block.inlined || block.mirror.space != Space::recv ||
-          block.mirror.bytes == 0 || step.src[0].bytes != block.bytes ||
+      if (block.writer != self || !may_be_pushed(block) || step.src[0].bytes != block.bytes ||
           step.dst[0].space != Space::recv) {
         continue;
       }

@@ -113,6 +113,7 @@ class Lane {
   struct Prepared;
   struct Push;
   Result<std::shared_ptr<const Prepared>*> prepare(const Call& call);
+  static bool may_be_pushed(const Block& block);
   static std::vector<Push> pushes_of(const Plan& plan, std::uint32_t self);
 
   Status begin_pass(Pending& pending);
@@ -151,6 +152,7 @@ class Lane {
   bool is_drained(Pending& pending);
   bool read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken);
   void write_inlined(const Pending& pending, const Slice& slice, const void* data);
+  bool push_copy(const Pending& pending, const Slice& block, const void* from);
   void push_rest(const Pending& pending, const Slice& block, const void* from, std::uint32_t done);
   bool is_pushed(const Pending& pending, const Step& step) const;
   bool is_own_mirror(const Pending& pending, const Slice& slice) const;

@@ -214,15 +214,20 @@ bool Lane::take_offer(const Pending& pending, std::uint32_t participant, std::ui
   const auto* line = reinterpret_cast<const OfferLine*>(offers_[participant]);
   pool_.observe(line, sizeof(*line));
   const OfferLine::Offer offer = line->offer[pass_ % kOfferSlots];
-  // The furthest byte of each buffer that a block mirrors.
+  // The furthest byte of each buffer that a block mirrors, or that is pushed into.
   std::uint64_t send_bytes = 0;
   std::uint64_t recv_bytes = 0;
-  const std::uint64_t total = pending.prepared->total_bytes;
+  const auto reach = [&pending](const Slice& slice) {
+    return slice.index * pending.prepared->total_bytes + pending.done_bytes + slice.offset +
+           slice.bytes;
+  };
   for (const Block& block : pending.plan->blocks) {
     if (block.writer != participant || block.mirror.bytes == 0) continue;
     std::uint64_t& bytes = block.mirror.space == Space::send ? send_bytes : recv_bytes;
-    bytes = std::max(bytes, block.mirror.index * total + pending.done_bytes + block.mirror.offset +
-                                block.mirror.bytes);
+    bytes = std::max(bytes, reach(block.mirror));
+  }
+  for (const Push& push : *pending.pushes) {
+    if (push.participant == participant) recv_bytes = std::max(recv_bytes, reach(push.to));
   }
   const auto locate = [&](std::uint64_t bit, penstock_address address, std::uint64_t bytes,
                           std::byte** out) {
@@ -333,8 +338,20 @@ void Lane::push_rest(const Pending& pending, const Slice& block, const void* fro
     }
     void* to = buffer + push.to.index * pending.prepared->total_bytes + pending.done_bytes +
                push.to.offset;
+    counters_.pool_bytes_written += push.to.bytes;
     direct_->copy(&to, 1, from, push.to.bytes, pending.stream);
   }
+}
+
+// True: every reader of the block has it in its receive buffer, so that the block is not needed.
+bool Lane::push_copy(const Pending& pending, const Slice& block, const void* from) {
+  if (!may_push_ || !is_block(block) || !pending.plan->blocks[block.index].pushable) return false;
+  bool all = true;
+  for (const Push& push : *pending.pushes) {
+    all &= push.block != block.index || offered_recv_[push.participant] != nullptr;
+  }
+  push_rest(pending, block, from, 0);
+  return all;
 }
 
 bool Lane::is_pushed(const Pending& pending, const Step& step) const {
@@ -342,7 +359,7 @@ bool Lane::is_pushed(const Pending& pending, const Step& step) const {
   const Slice& source = step.src[0];
   if (!is_block(source) || step.dst[0].space != Space::recv) return false;
   const Block& block = pending.plan->blocks[source.index];
-  return block.mirror.space == Space::recv && block.mirror.bytes > 0 && source.bytes == block.bytes;
+  return may_be_pushed(block) && source.bytes == block.bytes;
 }
 
 bool Lane::run_copy(Pending& pending, const Step& step) {
@@ -369,6 +386,7 @@ bool Lane::run_copy(Pending& pending, const Step& step) {
   const Slice* targets[PENSTOCK_MAX_DESTINATIONS];
   std::uint32_t count = 0;
   for (const Slice& slice : step.dst) {
+    if (push_copy(pending, slice, from)) continue;
     if (is_own_mirror(pending, slice)) {
       publish(slice, from);
       continue;
@@ -418,8 +436,8 @@ void Lane::add_pushes(const Pending& pending, const Slice& block, Destinations* 
   for (const Push& push : *pending.pushes) {
     std::byte* buffer = offered_recv_[push.participant];
     if (push.block != block.index || buffer == nullptr) continue;
+    if (to->count == PENSTOCK_MAX_DESTINATIONS) return;
     counters_.pool_bytes_written += block.bytes;
-    if (to->count == PENSTOCK_MAX_DESTINATIONS) continue;
     to->place[to->count++] = buffer + push.to.index * pending.prepared->total_bytes +
                              pending.done_bytes + push.to.offset;
     ++to->pushed;

@@ -127,6 +127,9 @@ struct Block {
   std::uint64_t bytes = 0;   // payload; the block occupies whole lines
   bool inlined = false;
   Slice mirror = {};  // of the writer's send or recv; bytes 0: of nothing
+  // Written after its readers have said that they are ready: where the tuning allows it, the writer
+  // puts the bytes straight into the receive buffers that they offer.
+  bool pushable = false;
 };
 
 // With one rank there is nothing but local steps ("local"; a reduction is a REDUCE of one source,

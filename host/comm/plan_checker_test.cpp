@@ -49,5 +49,22 @@ TEST(PlanChecker, EveryPlanIsRight) {
   EXPECT_GT(count, 10000u);
 }
 
+// Plans in which writers may put bytes where readers want them have steps of their own. The checker
+// follows them as copies and as exposed buffers; that nobody touches a receive buffer between
+// offering it and being told that it is full is the lane's (lane.h).
+TEST(PlanChecker, EveryPlanThatPushesIsRight) {
+  std::size_t pushable = 0;
+  for_each_key({.ranks = {2, 3, 4, 5},
+                .devices = {1, 3},
+                .part_bytes = {4096, 65536 + 24, 262144, 1 << 20},
+                .element_bytes = {8}},
+               [&pushable](PlanKey key) {
+                 key.tuning.push = 1;
+                 expect_right(key);
+                 for (const Block& block : (*make_plan(key))->blocks) pushable += block.pushable;
+               });
+  EXPECT_GT(pushable, 100u);
+}
+
 }  // namespace
 }  // namespace penstock

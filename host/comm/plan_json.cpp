@@ -106,6 +106,7 @@ std::string plan_to_json(const Plan& plan) {
                               {"offset", block.offset},
                               {"bytes", block.bytes},
                               {"inlined", block.inlined}});
+    if (block.pushable) json["blocks"].back()["pushable"] = true;
     if (block.mirror.bytes > 0) json["blocks"].back()["mirror"] = slices_json({block.mirror})[0];
   }
   json["ranks"] = Json::array();

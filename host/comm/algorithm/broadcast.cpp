@@ -2,6 +2,9 @@
 // follow and copy every chunk as it appears. The chunks' blocks go round over the devices, so that
 // the root writes to one while the readers are at another.
 //
+// If it may push and there is one reader, the two share the work: the reader copies the first half
+// of the chunks, and the root puts the others where they belong.
+//
 // The root's own `recv` is filled after its last signal, when nobody waits for it.
 #include "penstock/comm/algorithm/algorithms.h"
 
@@ -11,9 +14,14 @@ void broadcast(PlanBuilder& builder) {
   const PlanKey& key = builder.key();
   const std::uint32_t root = key.root;
   const std::vector<Range> pieces = builder.chunks(key.part_bytes);
+  const bool shares = builder.pushes() && builder.ranks() == 2 && pieces.size() > 1;
+  if (shares) builder.signal(builder.peer(root, 1));
   std::vector<std::uint32_t> block;
   for (const Range& piece : pieces) {
+    const bool pushed = shares && block.size() >= pieces.size() / 2;
+    if (pushed) builder.wait(root, builder.peer(root, 1), 1);
     block.push_back(builder.add_block(root, piece.bytes));
+    if (pushed) builder.make_pushable(block.back());
     builder.copy(root, PlanBuilder::send(0, piece), builder.block(block.back()));
     builder.publish(root);
   }

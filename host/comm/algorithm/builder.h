@@ -55,6 +55,10 @@ class PlanBuilder {
   std::vector<Range> chunks(std::uint64_t bytes) const {
     return penstock::chunks(bytes, key().tuning);
   }
+  // Whether writers may put bytes into what readers offer (Tuning::push). Small blocks never do.
+  bool pushes() const { return key().tuning.push != 0 && !inlined_; }
+  void make_pushable(std::uint32_t block) { plan_->blocks[block].pushable = true; }
+
   // This call overwrites `send` while others may still read blocks that mirror it.
   void forbid_exposed_send() { plan_->may_expose_send = false; }
 

@@ -26,6 +26,8 @@ void reduce_sharded(PlanBuilder& builder) {
         continue;
       }
       result[r][c] = builder.add_block(r, piece.bytes);
+      // The root's signal that published its sources says that it is ready.
+      if (builder.pushes()) builder.make_pushable(result[r][c]);
       builder.reduce(r, std::move(src), {builder.block(result[r][c])});
       builder.publish(r);
     }
