@@ -259,6 +259,16 @@ CommConfig draw_comm(Run& run, std::uint32_t rank, const std::string& name) {
   config.size = run.ranks();
   config.rank_bytes = chance / 4 % 4 == 0 ? 16384 : 4096;
   config.timeout_ms = 3000;
+  // Every algorithm and way of moving payload at sizes that are small everywhere else.
+  if (chance / 1024 % 3 != 0) {
+    Random draw(chance);
+    config.tuning.inline_bytes = 64 * draw.below(8);
+    config.tuning.one_shot_bytes = 256 * draw.below(5);
+    config.tuning.sharded_bytes = 256 * draw.below(5);
+    config.tuning.chunks = 1 + draw.below(4);
+    config.tuning.chunk_bytes = 128 * config.tuning.chunks * (1 + draw.below(4));
+    config.local.expose_bytes = run.value(1002, rank, 0) % 1024;
+  }
   // Mostly one that the comm runs in place; the one that injects no fault works off queues. Ranks
   // may differ, in some runs.
   const std::uint64_t engine = chance / 16 % 4 == 0 ? run.value(1001, rank, 0) : chance / 64;

@@ -27,10 +27,10 @@ other. Everything follows from the seed; a failure prints the line that brings i
   --seeds N         how many seeds from there on (100; 1 if --seed is given)
   --ranks N         ranks, 1..16, instead of what the seed says
   --devices N       memory devices, 1..16, instead of what the seed says
-  --machines M      one (hosts share locks and pids, only their caches differ) or each (every host is
-                    a machine), instead of what the seed says
+  --machines M      one (hosts share locks and pids, only their caches differ) or each (every host
+                    is a machine), instead of what the seed says
   --trace           every event of the simulated platforms, to standard error
-  --keep-going      runs all seeds of a scenario that has failed; else it ends with its first failure
+  --keep-going      runs all seeds of a scenario that has failed; else it ends with the first one
   --json            the result as JSON
   --sites           records where cache control was asked for, and gives it in the JSON
   --drop SITES      acts as if those calls were not there: PRIMITIVE@ADDRESS, joined by ',', where
