@@ -272,9 +272,20 @@ class Plan(ToolTest):
         for line in lines:
             collective, algorithm = line.split()[:2]
             ranks = "2" if collective == "send_recv" else "4"
+            group = "2" if algorithm == "two_level" else "0"
             out, _ = tool("plan", collective, "--ranks", ranks, "--devices", "3", "--size", "5001",
-                          "--type", "bf16", "--algorithm", algorithm, "--check")
+                          "--type", "bf16", "--algorithm", algorithm, "--group", group, "--check")
             self.assertIn("the plan is right", out)
+
+    def test_groups_change_the_definition(self):
+        out, _ = tool("plan", "reduce", "--ranks", "6", "--group", "3", "--size", "1K", "--check")
+        self.assertIn("left fold over 2 groups, in order, of the left folds in rank order inside each "
+                      "group of 3 ranks", out)
+        self.assertIn("the plan is right", out)
+        self.assert_one_line(["plan", "reduce", "--ranks", "6", "--group", "4"], "group is 4",
+                             "must divide ranks, 6")
+        self.assert_one_line(["plan", "all_reduce", "--group", "2", "--algorithm", "one_shot"],
+                             "all_reduce has auto, two_level")
 
     def test_text(self):
         out, _ = tool("plan", "all_reduce", "--ranks", "2", "--devices", "1", "--size", "64",
