@@ -156,7 +156,11 @@ Result<bool> PoolComm::test(Request& request) {
     return true;
   }
   PENSTOCK_TRY(usable());
-  if (!progress()) look_around(platform_.now_ns());
+  if (!progress()) {
+    const std::uint64_t now = platform_.now_ns();
+    look_around(now);
+    PENSTOCK_TRY(survey_now_and_then(now));
+  }
   if (request.done()) {
     PENSTOCK_TRY(revoked_.ok() ? request.status() : revoked_);
     return true;

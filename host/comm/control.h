@@ -44,7 +44,6 @@ struct alignas(64) ControlScratch {
 };
 static_assert(sizeof(ControlScratch) == 128);
 
-// withdrew: left before all had come; left: after that.
 struct alignas(64) ControlTuning {
   Tuning tuning;
   std::uint32_t inline_lines;       // of a rank and slot of the collectives' lane
@@ -53,7 +52,15 @@ struct alignas(64) ControlTuning {
 };
 static_assert(sizeof(ControlTuning) == 64);
 
-enum class MemberState : std::uint32_t { absent = 0, joined = 1, left = 2, withdrew = 3 };
+// withdrew: left before all had come; left: after that; died: killed while it was joined, as a
+// process of the same host found, which alone can prove it and tells the other hosts so.
+enum class MemberState : std::uint32_t {
+  absent = 0,
+  joined = 1,
+  left = 2,
+  withdrew = 3,
+  died = 4
+};
 
 // The rank's engine works in the rank's own thread, so that it can use others' buffers in the pool
 // where they are.

@@ -112,11 +112,17 @@ ControlMember Membership::identity(std::uint32_t rank) const {
   return known_[rank].pid != 0 || !joined_ ? known_[rank] : read_member(rank);
 }
 
+bool Membership::is_dead(std::uint32_t rank, const ControlMember& member) const {
+  if (member.state == MemberState::died) return true;
+  if (member.state != MemberState::joined || liveness(member) != Liveness::dead) return false;
+  // Its line is its host's to write, so that the other hosts learn what they cannot find out.
+  if (member.host == pool_.host_id()) write_state(rank, member, MemberState::died);
+  return true;
+}
+
 std::uint32_t Membership::find_dead() const {
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
-    if (rank == this->rank()) continue;
-    const ControlMember member = read_member(rank);
-    if (member.state == MemberState::joined && liveness(member) == Liveness::dead) return rank;
+    if (rank != this->rank() && is_dead(rank, read_member(rank))) return rank;
   }
   return kNoRank;
 }
@@ -330,20 +336,21 @@ bool Membership::others_live(bool here) const {
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     if (rank == this->rank()) continue;
     const ControlMember other = read_member(rank);
-    if (other.state != MemberState::joined || liveness(other) == Liveness::dead) continue;
+    if (other.state != MemberState::joined || is_dead(rank, other)) continue;
     if (!here || other.host == pool_.host_id()) return true;
   }
   return false;
 }
 
-void Membership::mark(MemberState state) {
-  ControlMember member = read_member(rank());
+void Membership::write_state(std::uint32_t rank, ControlMember member, MemberState state) const {
   member.state = state;
-  std::byte* line = at(layout().member(rank()), sizeof(member));
+  std::byte* line = at(layout().member(rank), sizeof(member));
   std::memcpy(line, &member, sizeof(member));
   pool_.publish(line, sizeof(member));
   pool_.platform().store_fence();
 }
+
+void Membership::mark(MemberState state) { write_state(rank(), read_member(rank()), state); }
 
 // After mark: frees the regions if nobody is left, else lets them go. Under the comms lock.
 void Membership::give_back() {
@@ -366,12 +373,21 @@ void Membership::leave() {
   auto found = pool_.find(RegionKind::comm, meeting_.region);
   if (!found.ok() || found->generation != control_.generation) return;  // freed by force
   mark(met_ ? MemberState::left : MemberState::withdrew);
-  if (pool_hosts() > 1 && life_header().maker_host == pool_.host_id() && !others_live(true)) {
-    Platform& platform = pool_.platform();
-    const std::uint64_t deadline_ns =
-        platform.now_ns() + std::uint64_t{kLeaveTimeoutMs} * 1'000'000;
-    while (others_live(false) && platform.now_ns() < deadline_ns) platform.sleep_ns(kPollNs);
+  const bool last_here =
+      pool_hosts() > 1 && life_header().maker_host == pool_.host_id() && !others_live(true);
+  if (!last_here || !others_live(false)) {
+    give_back();
+    return;
   }
+  // Without the lock, because those who are waited for may be waiting for this host's ranks in the
+  // same way. What is still held is freed by nobody else but a comm of this host that comes next.
+  std::move(lock).value().reset();
+  Platform& platform = pool_.platform();
+  const std::uint64_t deadline_ns = platform.now_ns() + std::uint64_t{kLeaveTimeoutMs} * 1'000'000;
+  while (others_live(false) && platform.now_ns() < deadline_ns) platform.sleep_ns(kPollNs);
+  auto again = pool_.lock(kCommsLock, kLeaveTimeoutMs);
+  found = pool_.find(RegionKind::comm, meeting_.region);
+  if (!again.ok() || !found.ok() || found->generation != control_.generation) return;
   give_back();
 }
 

@@ -101,9 +101,7 @@ Result<Membership::Attempt> Membership::take_place(const CommConfig& config) {
   PENSTOCK_ASSIGN(auto lock, pool_.lock(kCommsLock, config.timeout_ms));
   if (newcomer_) {
     PENSTOCK_ASSIGN(const Attempt found, find_growing());
-    if (found == Attempt::retry) return found;
-    PENSTOCK_TRY(enter());
-    return Attempt::met;
+    return found == Attempt::retry ? found : enter_or_retry();
   }
   auto found = pool_.find(RegionKind::comm, meeting_.region);
   if (!found.ok() && found.status().code() != Code::not_found) return found.status();
@@ -125,8 +123,21 @@ Result<Membership::Attempt> Membership::take_place(const CommConfig& config) {
       return made;
     }
   }
-  PENSTOCK_TRY(enter());
-  return Attempt::met;
+  return enter_or_retry();
+}
+
+// On other hosts no lock keeps others from freeing what was just found.
+Result<Membership::Attempt> Membership::enter_or_retry() {
+  const bool alone = pool_hosts() == 1;
+  if (Status entered = enter(); !entered.ok()) {
+    if (!alone && entered.code() == Code::not_found) return Attempt::retry;
+    return entered;
+  }
+  if (alone) return Attempt::met;
+  const auto found = pool_.find(RegionKind::comm, meeting_.region);
+  if (found.ok() && found.value().generation == control_.generation) return Attempt::met;
+  joined_ = false;
+  return Attempt::retry;
 }
 
 // A comm of this name that grows and has a place: region, rank and size come from it.
@@ -202,7 +213,7 @@ Result<bool> Membership::adopt_existing() {
   }
   // Whoever still lives in a comm that lost a rank notices it and leaves; until the last has left,
   // its memory is nobody else's.
-  if (presence.lost) return error(Code::busy, "comm '{}' is being left", name_);
+  if (presence.lost || presence.left) return error(Code::busy, "comm '{}' is being left", name_);
   if (header_.size != meeting_.size) {
     return error(Code::mismatch, "comm '{}' has {} ranks, but rank {} joined it as one of {}",
                  name_, header_.size, rank(), meeting_.size);
@@ -212,9 +223,7 @@ Result<bool> Membership::adopt_existing() {
     return error(Code::already_exists, "rank {} of comm '{}' is held by pid {}, which is alive",
                  rank(), name_, mine.pid);
   }
-  if (presence.present == header_.size || mine.state == MemberState::left) {
-    return error(Code::busy, "comm '{}' is being left", name_);
-  }
+  if (presence.present == header_.size) return error(Code::busy, "comm '{}' is full", name_);
   return true;
 }
 
@@ -226,8 +235,11 @@ Membership::Presence Membership::survey_members() {
     const ControlMember member = read_member(rank);
     if (member.state == MemberState::absent) continue;
     ++presence.present;
-    if (member.state == MemberState::left) continue;
-    if (member.state == MemberState::withdrew || liveness(member) == Liveness::dead) {
+    if (member.state == MemberState::left) {
+      presence.left = true;
+      continue;
+    }
+    if (member.state == MemberState::withdrew || is_dead(rank, member)) {
       presence.lost = true;
       continue;
     }

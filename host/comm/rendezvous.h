@@ -124,10 +124,12 @@ class Membership {
     std::uint32_t present = 0;
     std::uint32_t living = 0;
     bool lost = false;  // one died or gave up the meeting
+    bool left = false;  // one left after they had met
   };
   Presence survey_members();
   bool all_came() const;
   Status enter();
+  Result<Attempt> enter_or_retry();
   Result<Attempt> wait_for_all(std::uint64_t deadline_ns);
   Result<Attempt> look_after();
   bool withdraw();
@@ -148,6 +150,8 @@ class Membership {
   bool is_abandoned(const RegionInfo& info);
   bool others_live(bool here) const;  // here: on this host
   void mark(MemberState state);
+  void write_state(std::uint32_t rank, ControlMember member, MemberState state) const;
+  bool is_dead(std::uint32_t rank, const ControlMember& member) const;
   void give_back();
   ControlMember read_member(std::uint32_t rank) const;
   ControlMember identity(std::uint32_t rank) const;

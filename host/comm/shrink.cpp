@@ -86,7 +86,7 @@ std::uint64_t Membership::offspring(char kind, std::uint64_t which, std::uint64_
 bool Membership::gone(std::uint32_t rank) const {
   if (rank == this->rank()) return false;
   const ControlMember member = read_member(rank);
-  return member.state != MemberState::joined || liveness(member) == Liveness::dead;
+  return member.state != MemberState::joined || is_dead(rank, member);
 }
 
 // The ranks that somebody named for passing a deadline.
