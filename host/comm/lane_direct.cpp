@@ -62,7 +62,7 @@ std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
   constexpr std::uint32_t kPolls = 1000;
   constexpr std::uint32_t kEagerPolls = 32;  // a pause takes as long as a line needs to come
   Platform& platform = pool_.platform();
-  for (std::uint32_t poll = 0; poll < (spin ? kPolls : 1); ++poll) {
+  for (std::uint32_t poll = 0; poll < (spin ? kPolls : kEagerPolls); ++poll) {
     if (run_direct(pending)) {
       pending.finished = true;
       blocked_since_ns_ = 0;

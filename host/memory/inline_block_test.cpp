@@ -42,7 +42,7 @@ class InlineBlocks : public PoolTest, public testing::WithParamInterface<Coheren
 };
 
 INSTANTIATE_TEST_SUITE_P(, InlineBlocks, testing::Values(Coherence::hardware, Coherence::software),
-                         [](const auto& info) { return coherence_name(info.param); });
+                         [](const auto& tested) { return coherence_name(tested.param); });
 
 // 48 bytes fit beside tag and sequence, and 56 into every further line of 64.
 TEST_P(InlineBlocks, lines_that_a_payload_takes) {
