@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "penstock/base/env.h"
+#include "penstock/base/memory_linux.h"
 #include "penstock/comm/plan.h"
 
 namespace penstock {
@@ -138,6 +139,15 @@ Result<TuningEntry> read_entry(const Reader& reader, const ordered_json& json,
   return entry;
 }
 
+// What the system tells in a file of its own; "" if there is none.
+std::string read_start(Platform& platform, const char* path) {
+  auto file = platform.open(path, OpenMode::read_only);
+  std::array<char, 4096> text{};
+  if (!file.ok()) return "";
+  auto got = (*file)->read_at(0, text.data(), text.size());
+  return {text.data(), got.ok() ? *got : 0};
+}
+
 bool is_more_than_cpus(const TuningMachine& machine, std::uint32_t ranks) {
   return ranks > machine.cpus;
 }
@@ -146,11 +156,10 @@ bool is_more_than_cpus(const TuningMachine& machine, std::uint32_t ranks) {
 
 TuningMachine this_machine(Platform& platform, Coherence coherence) {
   TuningMachine machine{"unknown", std::max(1u, platform.cpu_count()), coherence};
-  auto file = platform.open("/proc/cpuinfo", OpenMode::read_only);
-  std::array<char, 4096> text{};
-  if (!file.ok()) return machine;
-  auto got = (*file)->read_at(0, text.data(), text.size());
-  const std::string info(text.data(), got.ok() ? *got : 0);
+  // Not those that the process may run on: a rank that is pinned is on the same machine.
+  const auto online = parse_kernel_list(read_start(platform, "/sys/devices/system/cpu/online"));
+  if (!online.empty()) machine.cpus = static_cast<std::uint32_t>(online.size());
+  const std::string info = read_start(platform, "/proc/cpuinfo");
   const std::size_t line = info.find("model name");
   const std::size_t colon = info.find(": ", line);
   const std::size_t end = info.find('\n', colon);

@@ -28,7 +28,7 @@ namespace penstock {
 // What a measurement is good for.
 struct TuningMachine {
   std::string cpu;         // model name, "unknown" if the system does not tell
-  std::uint32_t cpus = 1;  // that the process may run on
+  std::uint32_t cpus = 1;  // that are online
   Coherence coherence = Coherence::hardware;
   bool operator==(const TuningMachine&) const = default;
 };

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "penstock/comm/plan_checker.h"
+
 namespace penstock {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const TuningMachine kMachine{"A CPU", 4, Coherence::hardware};
 
@@ -147,6 +150,28 @@ TEST(TuningFields, EveryFieldOfBothStructsIsThere) {
   EXPECT_EQ(fields[7], (FieldValue{"stream_bytes", 8}));
 }
 
+// Whatever check_tuning lets pass has to give plans, and right ones.
+TEST(TuningFields, EveryTuningThatIsAcceptedGivesPlans) {
+  for (int collective = 0; collective < kCollectives; ++collective) {
+    for (const std::uint32_t ranks : {2u, 3u}) {
+      for (const std::uint64_t bytes : {64u, 65u, 128u, 1000u, 5000u}) {
+        for (const std::uint32_t chunks : {1u, 7u, 64u}) {
+          PlanKey key;
+          key.collective = static_cast<Collective>(collective);
+          if (key.collective == Collective::send_recv && ranks != 2) continue;
+          key.topology.ranks = ranks;
+          key.part_bytes = key.collective == Collective::barrier ? 0 : bytes;
+          key.tuning = {0, 0, 0, 64, chunks, 0};
+          auto plan = make_plan(key);
+          ASSERT_TRUE(plan.ok()) << plan.status().message();
+          EXPECT_THAT(check_plan(**plan), IsEmpty())
+              << collective_name(key.collective) << " of " << bytes << " in " << chunks;
+        }
+      }
+    }
+  }
+}
+
 class TuningInForceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -221,7 +246,7 @@ TEST(ThisMachine, HasAModelAndCpus) {
     break;
   }
   EXPECT_EQ(machine.cpu, model);
-  EXPECT_EQ(machine.cpus, Platform::host().cpu_count());
+  EXPECT_EQ(machine.cpus, static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   EXPECT_EQ(machine.coherence, Coherence::software);
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace penstock::tool {
 namespace {
@@ -114,6 +115,14 @@ Result<std::vector<Cpu>> choose_cpus(const std::string& text, const std::vector<
     chosen.push_back(*found);
   }
   return chosen;
+}
+
+bool has_own_cpus(const std::vector<Cpu>& cpus, std::size_t ranks) {
+  std::set<int> used;
+  for (std::size_t rank = 0; rank < ranks && rank < cpus.size(); ++rank) {
+    used.insert(cpus[rank].number);
+  }
+  return used.size() == ranks;
 }
 
 std::string list_text(const std::vector<int>& numbers) {

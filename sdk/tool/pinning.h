@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SDK_TOOL_PINNING_H_
 #define PENSTOCK_SDK_TOOL_PINNING_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ std::vector<Cpu> cores_first(const std::vector<Cpu>& cpus);
 // rank r goes to the r-th, and round again. invalid_argument names what is wrong and which CPUs
 // there are.
 Result<std::vector<Cpu>> choose_cpus(const std::string& text, const std::vector<Cpu>& allowed);
+
+// Whether so many ranks, each on its CPU in turn, share none.
+bool has_own_cpus(const std::vector<Cpu>& cpus, std::size_t ranks);
 
 // "0-3,8": ascending numbers with ranges; the form in which Linux lists CPUs and nodes.
 std::string list_text(const std::vector<int>& numbers);

@@ -50,6 +50,17 @@ TEST(Pinning, WhatIsNoListIsNamed) {
   EXPECT_EQ(choose_cpus("cores", {}).status().code(), Code::unsupported);
 }
 
+TEST(Pinning, RanksShareACpuWhenThereAreMoreOrItIsListedTwice) {
+  const auto own = [](const std::string& list, std::size_t ranks) {
+    auto cpus = choose_cpus(list, kMachine);
+    return cpus.ok() && has_own_cpus(*cpus, ranks);
+  };
+  EXPECT_TRUE(own("0-3", 4));
+  EXPECT_FALSE(own("0-3", 5));
+  EXPECT_TRUE(own("2,1,2", 2));
+  EXPECT_FALSE(own("2,1,2", 3));
+}
+
 TEST(Pinning, ListsAreWrittenWithRanges) {
   EXPECT_EQ(list_text({0, 1, 2, 8}), "0-2,8");
   EXPECT_EQ(list_text({5}), "5");

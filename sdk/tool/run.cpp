@@ -23,6 +23,7 @@ struct RunOptions {
   std::string pool;
   std::string pin;  // see choose_cpus; "": not
   bool verbose = false;
+  bool spin = false;  // a pinned rank sees one CPU, and would yield to ranks that are not there
   RunReports reports;
 };
 
@@ -44,6 +45,7 @@ Status pin_ranks(RunOptions& options) {
   if (options.pin.empty()) return {};
   PENSTOCK_ASSIGN(const std::vector<Cpu> cpus, choose_cpus(options.pin, allowed_cpus()));
   for (const Cpu& cpu : cpus) options.launch.cpus.push_back(cpu.number);
+  options.spin = !env::is_set(env::Id::wait) && has_own_cpus(cpus, options.launch.ranks);
   if (!options.verbose) return {};
   for (std::uint32_t rank = 0; rank < options.launch.ranks; ++rank) {
     const Cpu& cpu = cpus[rank % cpus.size()];
@@ -80,6 +82,7 @@ int run_ranks(RunOptions& options) {
       {"PENSTOCK_SIZE", std::to_string(options.launch.ranks)},
       {"PENSTOCK_COMM", fmt::format("run-{}-{:08x}", platform.self().pid,
                                     static_cast<std::uint32_t>(platform.random()))}};
+  if (options.spin) options.launch.environment.emplace_back("PENSTOCK_WAIT", "spin");
   const Status prepared = options.reports.prepare(&options.launch);
   if (!prepared.ok()) return fail("run", prepared);
   const int status = launcher.run(options.launch);

@@ -329,6 +329,14 @@ class Run(ToolTest):
                 continue  # which CPU is a core's first depends on the machine
             self.assertEqual(set(out.split("\n")[:-1]), expected, arguments)
             self.assertEqual(err, "")
+        # A pinned rank sees one CPU; with one for every rank it has nobody to yield to.
+        wait = "import os; print(os.environ.get('PENSTOCK_WAIT'))"
+        for arguments, environment, expected in [
+                (["-n", str(len(cpus))], {}, "spin"), (["-n", str(len(cpus) + 1)], {}, "None"),
+                (["-n", "1"], {"PENSTOCK_WAIT": "yield"}, "yield")]:
+            out, _ = tool("run", *arguments, "--pin", "--", sys.executable, "-c", wait,
+                          **environment)
+            self.assertEqual(set(out.split()), {expected})
         _, err = tool("run", "-n", "2", "--pin", str(cpus[0]), "--verbose", "--", "true")
         self.assertIn(f"rank 1 on CPU {cpus[0]} (processor", err)
         self.assert_one_line(["run", "--pin", "0-x", "--", "true"], "--pin", "'0-x' is no list")
@@ -786,7 +794,7 @@ class Tune(ToolTest):
         out, err = tool("tune", "--ranks", "2", "--samples", "1", "--file", table, "--json")
         entry = json.loads(out)
         self.assertEqual(entry["ranks"], 2)
-        self.assertEqual(entry["machine"]["cpus"], len(os.sched_getaffinity(0)))
+        self.assertEqual(entry["machine"]["cpus"], os.cpu_count())
         self.assertEqual([*entry["tuning"], *entry["local"]], self.FIELDS)
         for field in ("inline_bytes", "one_shot_bytes", "chunks", "expose_bytes", "stream_bytes"):
             self.assertIn(f"penstock: tune: {field} ", err)

@@ -131,12 +131,16 @@ Result<TuningTable> measure_here(const TuneOptions& options, int* status) {
   launch.command = {"penstock",    "tune",      "--measure-into",
                     result.path(), "--samples", std::to_string(options.samples)};
   launch.ranks = options.ranks;
-  for (const Cpu& cpu : cores_first(allowed_cpus())) launch.cpus.push_back(cpu.number);
+  const std::vector<Cpu> cpus = cores_first(allowed_cpus());
+  for (const Cpu& cpu : cpus) launch.cpus.push_back(cpu.number);
   launch.environment = {{"PENSTOCK_POOL", spec},
                         {"PENSTOCK_SIZE", std::to_string(options.ranks)},
                         {"PENSTOCK_COMM", fmt::format("tune-{}", platform.self().pid)},
                         {"PENSTOCK_TUNING", "none"},
                         {"PENSTOCK_TUNING_SET", ""}};
+  if (!env::is_set(env::Id::wait) && has_own_cpus(cpus, options.ranks)) {
+    launch.environment.emplace_back("PENSTOCK_WAIT", "spin");
+  }
   *status = launcher.run(launch);
   if (*status != 0) return TuningTable();
   return load_tuning_table(platform, result.path());

@@ -29,7 +29,10 @@ std::vector<Range> split(std::uint64_t bytes, std::uint32_t pieces) {
 }
 
 std::vector<Range> chunks(std::uint64_t bytes, const Tuning& tuning) {
-  return split(bytes, bytes >= tuning.chunk_bytes ? tuning.chunks : 1);
+  if (bytes < tuning.chunk_bytes) return split(bytes, 1);
+  // At least a line each: a chunk is a block, and there are no empty ones.
+  const std::uint64_t lines = round_up(bytes) / kLine;
+  return split(bytes, static_cast<std::uint32_t>(std::min<std::uint64_t>(tuning.chunks, lines)));
 }
 
 PlanBuilder::PlanBuilder(const PlanKey& key, Mode mode, bool inlined)
