@@ -2,7 +2,7 @@
 """Takes every write-back, invalidation and fence out of the production code, one at a time, and looks
 whether a scenario of the incoherent pool notices.
 
-usage: mutants.py --sim PROGRAM --survivors FILE --root FOLDER [--seeds N] [--share I/N] [--list]
+usage: mutants.py --sim PROGRAM --survivors FILE --root FOLDER [OPTION...]
 
 Nothing is recompiled: the simulated platform acts as if the calls made at a place in the source were
 not there. The places are found by running the scenarios and reading the return addresses above each
@@ -165,12 +165,16 @@ def main():
     parser.add_argument("--find-seeds", type=int, default=20, help="to find the places")
     parser.add_argument("--share", default="1/1", help="I/N: every N-th place, from the I-th on")
     parser.add_argument("--from", dest="begin", type=int, default=0, help="the first place")
-    parser.add_argument("--only", default="", help="places whose description holds this text")
+    parser.add_argument("--find-in", default="all", help="the scenarios to find them with")
+    parser.add_argument("--only", default="",
+                        help="places whose description holds one of these texts, joined by ','")
+    parser.add_argument("--skip-listed", action="store_true", help="listed survivors are not run")
     parser.add_argument("--list", action="store_true", help="only lists the places")
     options = parser.parse_args()
     options.root = os.path.realpath(options.root)
 
-    code, report, failure = run_sim(options, ["--seeds", str(options.find_seeds), "--sites"])
+    code, report, failure = run_sim(options, ["--scenario", options.find_in, "--seeds",
+                                             str(options.find_seeds), "--sites"])
     if code != 0:
         print(f"without any change it fails already: {failure}")
         return 1
@@ -188,10 +192,11 @@ def main():
     survivors = read_survivors(options.survivors)
     caught = listed = wrong = 0
     for index, place in enumerate(places):
-        if (index % share != first - 1 or index < options.begin or
-                options.only not in str(place)):
-            continue
+        chosen = any(text in str(place) for text in options.only.split(","))
         expected = is_listed(place, survivors)
+        if (index % share != first - 1 or index < options.begin or not chosen or
+                (expected and options.skip_listed)):
+            continue
         order = MEMORY_FIRST if place.file.startswith("host/memory/") else COMM_FIRST
         began = time.monotonic()
         _, report, failure = run_sim(options, ["--scenario", order, "--seeds", str(options.seeds),
@@ -211,7 +216,7 @@ def main():
             print(f"SURVIVES  {place}  ({report['dropped']} calls dropped, {seconds:.1f} s)")
         sys.stdout.flush()
     print(f"{caught} caught, {listed} survive with a reason, {wrong} wrong")
-    return 1 if wrong else 0
+    return 1 if wrong or caught == 0 else 0
 
 
 if __name__ == "__main__":
