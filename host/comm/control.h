@@ -54,13 +54,7 @@ static_assert(sizeof(ControlTuning) == 64);
 
 // withdrew: left before all had come; left: after that; died: killed while it was joined, as a
 // process of the same host found, which alone can prove it and tells the other hosts so.
-enum class MemberState : std::uint32_t {
-  absent = 0,
-  joined = 1,
-  left = 2,
-  withdrew = 3,
-  died = 4
-};
+enum class MemberState : std::uint32_t { absent = 0, joined = 1, left = 2, withdrew = 3, died = 4 };
 
 // The rank's engine works in the rank's own thread, so that it can use others' buffers in the pool
 // where they are.
