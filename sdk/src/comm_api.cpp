@@ -93,22 +93,6 @@ Status join(const penstock_comm_config* given, penstock_comm** out) {
   return {};
 }
 
-// A comm that `make` makes out of another, in the same world and pool.
-template <typename Make>
-penstock_status derive(penstock_comm* comm, penstock_comm** made, Make make) {
-  return guarded([&]() -> Status {
-    if (made == nullptr) return Status(Code::invalid_argument, "the place for the comm is null");
-    *made = nullptr;
-    if (comm == nullptr) return null_comm();
-    auto derived = std::make_unique<penstock_comm>();
-    derived->world = comm->world;
-    derived->pool = comm->pool;
-    PENSTOCK_ASSIGN(derived->comm, make(*comm->comm));
-    if (derived->comm) *made = derived.release();
-    return {};
-  });
-}
-
 penstock_status run(penstock_comm* comm, const Call& call) {
   return guarded([&] { return comm == nullptr ? null_comm() : comm->comm->run(call); });
 }
