@@ -115,6 +115,9 @@ ControlMember Membership::identity(std::uint32_t rank) const {
 bool Membership::is_dead(std::uint32_t rank, const ControlMember& member) const {
   if (member.state == MemberState::died) return true;
   if (member.state != MemberState::joined || liveness(member) != Liveness::dead) return false;
+  // It may have left, and ended, after its line was read.
+  const ControlMember last = read_member(rank);
+  if (last.state != MemberState::joined) return last.state == MemberState::died;
   // Its line is its host's to write, so that the other hosts learn what they cannot find out.
   if (member.host == pool_.host_id()) write_state(rank, member, MemberState::died);
   return true;
@@ -370,6 +373,8 @@ void Membership::leave() {
     log::warn("leaving comm '{}': {}", name_, lock.status().message());
     return;  // the lease tells others when this process is gone
   }
+  // What a dead rank left half-made is nobody's: no comm will come by its name.
+  if (aborted_) (void)pool_.reclaim();
   auto found = pool_.find(RegionKind::comm, meeting_.region);
   if (!found.ok() || found->generation != control_.generation) return;  // freed by force
   mark(met_ ? MemberState::left : MemberState::withdrew);

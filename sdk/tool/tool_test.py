@@ -379,7 +379,7 @@ class Run(ToolTest):
 
     def test_a_stopped_rank_is_named(self):
         _, err = self.sh('if [ $PENSTOCK_RANK = 1 ]; then (sleep 0.3; kill -CONT $$) & '
-                         'kill -STOP $$; fi; exit 0')
+                         'kill -STOP $$; sleep 0.5; fi; exit 0')
         self.assertRegex(err, r"rank 1 \(pid \d+\) was stopped by signal 19 \(Stopped \(signal\)\)")
         self.assertRegex(err, r"rank 1 \(pid \d+\) goes on")
 
