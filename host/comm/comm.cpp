@@ -42,14 +42,28 @@ Status PoolComm::open() {
   return {};
 }
 
-LaneConfig PoolComm::lane_config() const {
+LaneConfig PoolComm::lane_config() {
   LaneConfig lane;
   lane.tuning = membership_->tuning().tuning;
   lane.local = config_.local;
   lane.may_expose = may_expose_;
+  lane.confirm = [this](std::uint64_t bytes) { return confirm(bytes); };
   lane.queue.default_timeout_ms = config_.timeout_ms;
   lane.queue.oversubscribed = oversubscribed_;
   return lane;
+}
+
+LaneFailure PoolComm::confirm(std::uint64_t bytes) const {
+  // Asking after the living costs system calls: where a call takes long enough for another process
+  // to be given the memory of a rank that died in the middle of it.
+  constexpr std::uint64_t kLongCall = 256 * 1024;
+  Status reason;
+  const std::uint32_t aborted = membership_->find_aborted(&reason);
+  if (aborted != kNoRank) return {reason, aborted};
+  const std::uint32_t dead = bytes >= kLongCall ? membership_->find_dead() : kNoRank;
+  if (dead == kNoRank) return {Status(), kNoRank};
+  return {error(Code::peer_dead, "comm '{}': {} died", config_.name, membership_->describe(dead)),
+          dead};
 }
 
 // The lane from one rank to another: participant 0 sends, participant 1 receives.
@@ -147,7 +161,8 @@ void PoolComm::note_failures() {
   }
   if (failed == nullptr) return;
   const LaneFailure failure = failed->failure();
-  revoke(describe_failure(failure), failure.culprit);
+  // Revoked: it was another rank that said so.
+  revoke(describe_failure(failure), failure.culprit, failure.status.code() == Code::revoked);
 }
 
 Result<bool> PoolComm::test(Request& request) {

@@ -267,7 +267,7 @@ Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
   pending->offer_send = pending->offer_recv = 0;
   pending->next_step = 0;
   pending->in_flight = 0;
-  pending->submitted = pending->finished = pending->exposed = false;
+  pending->submitted = pending->finished = pending->exposed = pending->read_offered = false;
   pending->result = Status();
   pending->stream = p.total_bytes >= config_.local.stream_bytes;
   if (is_worth_exposing(p)) offer_buffers(*pending);

@@ -15,14 +15,16 @@
 //
 // Buffers in the pool: a rank whose buffer lies in the pool offers it to the others (OfferLine)
 // instead of copying it into the blocks that mirror it, and stays in the call until all that read
-// there are done. If the tuning says so, a rank that folds also writes the result straight into the
-// receive buffers that others offer, who then have nothing to copy. Only if every rank of the lane
-// works directly.
+// there are done. Who has read there asks, before the call counts, whether anybody gave up
+// meanwhile (a rank that did has taken its buffer back). If the tuning says so, a rank that folds
+// also writes the result straight into the receive buffers that others offer, who then have nothing
+// to copy. Only if every rank of the lane works directly.
 #ifndef PENSTOCK_COMM_LANE_H_
 #define PENSTOCK_COMM_LANE_H_
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +49,12 @@ class PlanCache {
   std::unordered_map<PlanKey, std::shared_ptr<const Plan>, Hash> plans_;
 };
 
+// Why a lane stopped: the status, and the comm rank that it is about (kNoRank if none).
+struct LaneFailure {
+  Status status;
+  std::uint32_t culprit;
+};
+
 struct LaneConfig {
   std::vector<std::uint32_t> ranks;       // comm rank of each participant
   std::uint32_t self = 0;                 // this process among them
@@ -57,16 +65,13 @@ struct LaneConfig {
   std::uint64_t half_bytes = 0;
   std::uint64_t rank_bytes = 0;
   bool may_expose = false;  // every participant works directly
+  // Whether a call of so many bytes that read buffers where they are may count: a rank that gave up
+  // meanwhile has taken its buffer back. Needed if may_expose.
+  std::function<LaneFailure(std::uint64_t bytes)> confirm;
   std::uint32_t group = 0;  // of the topology
   Tuning tuning;
   LocalTuning local;
   QueueConfig queue;
-};
-
-// Why a lane stopped: the status, and the comm rank that it is about (kNoRank if none).
-struct LaneFailure {
-  Status status;
-  std::uint32_t culprit;
 };
 
 class Lane {
@@ -150,6 +155,7 @@ class Lane {
   void fold(const Call& call, const Step& step, const void* const* from, const Destinations& to,
             bool stream) const;
   bool is_drained(Pending& pending);
+  bool is_confirmed(const Pending& pending);
   bool read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken);
   void write_inlined(const Pending& pending, const Slice& slice, const void* data);
   bool push_copy(const Pending& pending, const Slice& block, const void* from);

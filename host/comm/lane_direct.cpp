@@ -56,7 +56,7 @@ std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
   pending.done_bytes = 0;
   pending.plan = nullptr;
   pending.offer_send = pending.offer_recv = 0;
-  pending.submitted = pending.finished = pending.exposed = false;
+  pending.submitted = pending.finished = pending.exposed = pending.read_offered = false;
   if (is_worth_exposing(*pending.prepared)) offer_buffers(pending);
   ++counters_.calls;
   constexpr std::uint32_t kPolls = 1000;
@@ -95,7 +95,7 @@ bool Lane::run_direct(Pending& pending) {
       if (!run_step(pending, steps[pending.next_step])) return false;
       ++pending.next_step;
     }
-    if (!is_drained(pending)) return false;
+    if (!is_drained(pending) || !is_confirmed(pending)) return false;
     blocked_on_ = kNoRank;
     const bool inlined = pending.plan->is_inlined();
     end_pass(pending);
@@ -235,6 +235,7 @@ bool Lane::take_offer(const Pending& pending, std::uint32_t participant, std::ui
     *out = pool_.resolve(address, bytes);
     return *out != nullptr;
   };
+  pending.read_offered = true;
   if (locate(kNoteOffersSend, offer.send, send_bytes, &offered_send_[participant]) &&
       locate(kNoteOffersRecv, offer.recv, recv_bytes, &offered_recv_[participant])) {
     return true;
@@ -501,6 +502,17 @@ void Lane::fold(const Call& call, const Step& step, const void* const* from, con
   arguments.scale = arguments.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
   arguments.stream = stream;
   (direct_ != nullptr ? *direct_ : *own_kernels_).reduce(arguments);
+}
+
+// What was read in the buffer of a rank that gave up meanwhile may be anything: it gives up in
+// public before its call returns, and its buffer is its own again after that.
+bool Lane::is_confirmed(const Pending& pending) {
+  if (!pending.read_offered) return true;
+  if (pending.done_bytes + pending.pass_bytes < pending.prepared->total_bytes) return true;
+  const LaneFailure failure = config_.confirm(pending.prepared->total_bytes);
+  if (failure.status.ok()) return true;
+  fail(failure.status, failure.culprit);
+  return false;
 }
 
 // Whoever exposed a buffer stays until all that read it are done with it, because the caller may

@@ -45,7 +45,8 @@ struct Lane::Pending : Request {
   std::uint64_t exposes = 0;  // kNoteOffers bits of this pass
   std::size_t next_step = 0;
   std::uint64_t in_flight = 0;
-  bool exposed = false;  // in any pass
+  bool exposed = false;               // in any pass
+  mutable bool read_offered = false;  // used a buffer of another rank
   bool stream = false;
   bool submitted = false;
   bool finished = false;

@@ -373,8 +373,8 @@ void Membership::leave() {
     log::warn("leaving comm '{}': {}", name_, lock.status().message());
     return;  // the lease tells others when this process is gone
   }
-  // What a dead rank left half-made is nobody's: no comm will come by its name.
-  if (aborted_) (void)pool_.reclaim();
+  // What a rank that died left half-made is nobody's: no comm will come by its name.
+  (void)pool_.reclaim();
   auto found = pool_.find(RegionKind::comm, meeting_.region);
   if (!found.ok() || found->generation != control_.generation) return;  // freed by force
   mark(met_ ? MemberState::left : MemberState::withdrew);

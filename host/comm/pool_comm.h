@@ -59,7 +59,8 @@ class PoolComm : public Comm {
  private:
   Status usable() const;
   Result<std::shared_ptr<Request>> begin(const Call& call);
-  LaneConfig lane_config() const;
+  LaneConfig lane_config();
+  LaneFailure confirm(std::uint64_t bytes) const;
   Lane* open_lane_of(const Call& call, Call* lane_call) const;
   Result<Lane*> lane_of(const Call& call, Call* lane_call);
   Result<std::unique_ptr<Lane>> make_pair_lane(std::uint32_t from, std::uint32_t to);
