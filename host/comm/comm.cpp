@@ -223,8 +223,15 @@ Status PoolComm::run(const Call& call) {
   std::shared_ptr<Request> request;
   Call lane_call;
   Lane* lane = open_lane_of(call, &lane_call);
-  if (lane != nullptr && lane->can_repeat(lane_call) && !trace::enabled()) {
+  // The same calls into the platform whether the call was made before or not, so that a simulated
+  // run does not depend on where buffers are.
+  if (lane != nullptr && lane->is_idle_and_direct() && !trace::enabled()) {
     PENSTOCK_TRY(usable());
+    if (!lane->is_ready(lane_call)) {
+      PENSTOCK_TRY(check_call(call, rank(), size()));
+      if (call.collective != Collective::barrier && call.count == 0) return {};
+      PENSTOCK_TRY(lane->get_ready(lane_call));
+    }
     request = lane->repeat(lane_call, !oversubscribed_);
     if (request == nullptr) return {};
     note_failures();

@@ -247,7 +247,8 @@ Result<std::shared_ptr<const Lane::Prepared>*> Lane::prepare(const Call& call) {
   return &slot;
 }
 
-Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
+// Afterwards the call can be made by `repeat`, or by `start`.
+Status Lane::get_ready(const Call& call) {
   if (failed()) return failure_.status;
   if (reduces(call.collective) && direct_ != nullptr) {
     const Capabilities& can = engine_.capabilities();
@@ -257,22 +258,32 @@ Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
     }
   }
   PENSTOCK_ASSIGN(std::shared_ptr<const Prepared> * prepared, prepare(call));
-  std::shared_ptr<Pending> pending = std::move(done_[done_slot(call)]);
+  std::shared_ptr<Pending>& pending = done_[done_slot(call)];
   if (!pending || pending.use_count() > 1) pending = std::make_shared<Pending>();
   pending->call = call;
   if (pending->prepared != *prepared) pending->prepared = *prepared;
-  const Prepared& p = *pending->prepared;
-  pending->done_bytes = 0;
-  pending->plan = nullptr;
-  pending->offer_send = pending->offer_recv = 0;
-  pending->next_step = 0;
-  pending->in_flight = 0;
-  pending->submitted = pending->finished = pending->exposed = pending->read_offered = false;
-  pending->result = Status();
-  pending->stream = p.total_bytes >= config_.local.stream_bytes;
-  if (is_worth_exposing(p)) offer_buffers(*pending);
-  pending_.push_back(pending);
+  pending->stream = pending->prepared->total_bytes >= config_.local.stream_bytes;
+  return {};
+}
+
+// What a call is like before its first step.
+void Lane::rewind(Pending& pending) {
+  pending.done_bytes = 0;
+  pending.plan = nullptr;
+  pending.offer_send = pending.offer_recv = 0;
+  pending.next_step = 0;
+  pending.in_flight = 0;
+  pending.submitted = pending.finished = pending.exposed = pending.read_offered = false;
+  pending.result = Status();
+  if (is_worth_exposing(*pending.prepared)) offer_buffers(pending);
   ++counters_.calls;
+}
+
+Result<std::shared_ptr<Request>> Lane::start(const Call& call) {
+  PENSTOCK_TRY(get_ready(call));
+  std::shared_ptr<Pending> pending = std::move(done_[done_slot(call)]);
+  rewind(*pending);
+  pending_.push_back(pending);
   return std::shared_ptr<Request>(std::move(pending));
 }
 

@@ -91,9 +91,12 @@ class Lane {
   struct Pending;
   Result<std::shared_ptr<Request>> start(const Call& call);
   bool idle() const { return pending_.empty(); }
-  // Whether the same call, buffers included, was made lately, and nothing is on its way. Then
-  // `repeat` makes it once more: null when it is done, else its request. `spin`: polls for a while.
-  bool can_repeat(const Call& call) const;
+  // The short way of a blocking call, while nothing is on its way. Ready is a call that was made
+  // lately, buffers included, or that get_ready was told of; `repeat` makes it: null when it is
+  // done, else its request. `spin`: polls for a while.
+  bool is_idle_and_direct() const { return direct_ != nullptr && pending_.empty() && !failed(); }
+  bool is_ready(const Call& call) const;
+  Status get_ready(const Call& call);
   std::shared_ptr<Request> repeat(const Call& call, bool spin);
 
   // Does what can be done without waiting. False: nothing moved. After a failure the lane takes no
@@ -121,6 +124,7 @@ class Lane {
   static bool may_be_pushed(const Block& block);
   static std::vector<Push> pushes_of(const Plan& plan, std::uint32_t self);
 
+  void rewind(Pending& pending);
   Status begin_pass(Pending& pending);
   void end_pass(Pending& pending);
   void retire();

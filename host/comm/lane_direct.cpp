@@ -38,8 +38,7 @@ std::size_t Lane::done_slot(const Call& call) {
 }
 static_assert(std::size_t{1} << (64 - 59) == 32);
 
-bool Lane::can_repeat(const Call& call) const {
-  if (direct_ == nullptr || !pending_.empty() || failed()) return false;
+bool Lane::is_ready(const Call& call) const {
   const std::shared_ptr<Pending>& done = done_[done_slot(call)];
   if (!done || done.use_count() > 1) return false;
   const Call& last = done->call;
@@ -53,12 +52,7 @@ bool Lane::can_repeat(const Call& call) const {
 std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
   std::shared_ptr<Pending>& done = done_[done_slot(call)];
   Pending& pending = *done;
-  pending.done_bytes = 0;
-  pending.plan = nullptr;
-  pending.offer_send = pending.offer_recv = 0;
-  pending.submitted = pending.finished = pending.exposed = pending.read_offered = false;
-  if (is_worth_exposing(*pending.prepared)) offer_buffers(pending);
-  ++counters_.calls;
+  rewind(pending);
   constexpr std::uint32_t kPolls = 1000;
   constexpr std::uint32_t kEagerPolls = 32;  // a pause takes as long as a line needs to come
   Platform& platform = pool_.platform();
