@@ -46,6 +46,7 @@ LaneConfig PoolComm::lane_config() {
   LaneConfig lane;
   lane.tuning = membership_->tuning().tuning;
   lane.local = config_.local;
+  lane.first_sequence = membership_->first_sequence();
   lane.may_expose = may_expose_;
   lane.confirm = [this](std::uint64_t bytes) { return confirm(bytes); };
   lane.queue.default_timeout_ms = config_.timeout_ms;

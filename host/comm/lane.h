@@ -62,6 +62,9 @@ struct LaneConfig {
   std::vector<penstock_address> scratch;  // per payload device; two halves each
   std::vector<penstock_address> inlined;  // per participant; kInlineSlots each; 0: it writes none
   std::uint32_t inline_lines = 0;         // of a slot
+  // Where sequences of inlined blocks begin: what an earlier comm left in the same memory, or in a
+  // cache, is never taken for this one's.
+  std::uint64_t first_sequence = 1;
   std::uint64_t half_bytes = 0;
   std::uint64_t rank_bytes = 0;
   bool may_expose = false;  // every participant works directly

@@ -295,9 +295,9 @@ bool Lane::read_inlined(Pending& pending, const Slice& slice, void* out, std::ui
                      block.offset;
   const std::uint64_t mine = note(pending);
   std::uint64_t theirs = 0;
-  const InlineBlock::Arrival arrival =
-      InlineBlock(pool_, lines)
-          .read(pass_ + 1, mine, ~kNoteOffers, out, block.bytes, taken, &theirs);
+  const InlineBlock::Arrival arrival = InlineBlock(pool_, lines)
+                                           .read(config_.first_sequence + pass_, mine, ~kNoteOffers,
+                                                 out, block.bytes, taken, &theirs);
   if (arrival == InlineBlock::Arrival::other_tag) {
     disagree(block.writer, mine, theirs);
     return false;
@@ -316,7 +316,8 @@ void Lane::write_inlined(const Pending& pending, const Slice& slice, const void*
   std::byte* lines = inlined_[config_.self] +
                      pass_ % kInlineSlots * config_.inline_lines * PENSTOCK_CACHE_LINE +
                      block.offset;
-  InlineBlock(pool_, lines, software_).write(pass_ + 1, note(pending), data, block.bytes);
+  InlineBlock(pool_, lines, software_)
+      .write(config_.first_sequence + pass_, note(pending), data, block.bytes);
 }
 
 // The result behind this block, into the receive buffers of those who offered them, but for the

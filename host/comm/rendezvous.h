@@ -55,6 +55,8 @@ class Membership {
 
   const ControlHeader& header() const { return header_; }
   const ControlTuning& tuning() const { return tuning_; }
+  // Another for every comm that is made; sequences of inlined blocks begin here.
+  std::uint64_t first_sequence() const { return control_.generation | 1; }
   // What CommConfig::group comes to in a comm of `size` ranks: 0 where it does not divide them.
   static std::uint32_t group_of(const CommConfig& config, std::uint32_t size) {
     return config.group > 1 && config.group < size && size % config.group == 0 ? config.group : 0;

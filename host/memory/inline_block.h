@@ -8,8 +8,9 @@
 // The writer stores a line's payload and tag first and its sequence last; on x86 stores become
 // visible in that order, and a pool that is not coherent writes a line back whole, so that no
 // reader can see the sequence without what belongs to it. A reader takes a line's payload after it
-// has seen the sequence there. Sequences of one place only grow; 0 is never one. The writer may
-// publish into the same lines again once it knows that every reader is done (a fence tells).
+// has seen the sequence there. No two publications into one place have the same one, and 0 is none.
+// The writer may publish into the same lines again once it knows that every reader is done (a fence
+// tells).
 #ifndef PENSTOCK_MEMORY_INLINE_BLOCK_H_
 #define PENSTOCK_MEMORY_INLINE_BLOCK_H_
 

@@ -246,6 +246,9 @@ void World::halt(Process& process) {
     }
   } else {
     settle(process, false);
+    for (const auto& device : hosts_[process.host]->cache.devices()) {
+      for (const std::uint64_t line : device->dirty_lines()) device->write(line);
+    }
     die(process);
   }
   process.fiber->pause();  // comes back as a ghost

@@ -39,7 +39,9 @@ struct Chaos {
 // How a process ends before its time, or stands still.
 enum class HaltKind : std::uint8_t {
   none,
-  kill,        // the process is gone; what its machine's cache holds stays there
+  // The process is gone. What it had stored is there by the time that others can notice its end:
+  // only processes of one machine can, and a real machine's caches are coherent.
+  kill,
   power_loss,  // its machine is gone, and each dirty line is lost or not, by chance
   stop,        // it gets no turn for a while
 };
