@@ -96,7 +96,7 @@ class Lane {
   bool idle() const { return pending_.empty(); }
   // The short way of a blocking call, while nothing is on its way. Ready is a call that was made
   // lately, buffers included, or that get_ready was told of; `repeat` makes it: null when it is
-  // done, else its request. `spin`: polls for a while.
+  // done, else its request. `spin`: polls for a while, else yields between polls.
   bool is_idle_and_direct() const { return direct_ != nullptr && pending_.empty() && !failed(); }
   bool is_ready(const Call& call) const;
   Status get_ready(const Call& call);

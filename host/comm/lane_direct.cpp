@@ -55,8 +55,9 @@ std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
   rewind(pending);
   constexpr std::uint32_t kPolls = 1000;
   constexpr std::uint32_t kEagerPolls = 32;  // a pause takes as long as a line needs to come
+  constexpr std::uint32_t kYields = 64;
   Platform& platform = pool_.platform();
-  for (std::uint32_t poll = 0; poll < (spin ? kPolls : kEagerPolls); ++poll) {
+  for (std::uint32_t poll = 0; poll < (spin ? kPolls : kYields); ++poll) {
     if (run_direct(pending)) {
       pending.finished = true;
       blocked_since_ns_ = 0;
@@ -67,7 +68,11 @@ std::shared_ptr<Request> Lane::repeat(const Call& call, bool spin) {
       pending.result = failure_.status;
       return std::move(done);
     }
-    if (poll >= kEagerPolls) platform.pause();
+    if (!spin) {
+      platform.yield();
+    } else if (poll >= kEagerPolls) {
+      platform.pause();
+    }
   }
   blocked_since_ns_ = 0;
   pending_.push_back(std::move(done));
