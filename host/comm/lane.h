@@ -33,6 +33,7 @@
 #include "penstock/comm/plan.h"
 #include "penstock/engine/host_engine.h"
 #include "penstock/memory/fence.h"
+#include "penstock/memory/inline_block.h"
 
 namespace penstock {
 
@@ -165,6 +166,9 @@ class Lane {
   bool is_confirmed(const Pending& pending);
   bool read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken);
   void write_inlined(const Pending& pending, const Slice& slice, const void* data);
+  const Kernels& kernels() const { return direct_ != nullptr ? *direct_ : *own_kernels_; }
+  InlineBlock inline_block(std::uint32_t writer, std::uint64_t offset) const;
+  std::byte* place_of(const Pending& pending, const Push& push) const;
   bool push_copy(const Pending& pending, const Slice& block, const void* from);
   void push_rest(const Pending& pending, const Slice& block, const void* from, std::uint32_t done);
   bool is_pushed(const Pending& pending, const Step& step) const;

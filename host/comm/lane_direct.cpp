@@ -123,9 +123,8 @@ std::uint64_t Lane::reuse_value(const Pending& pending, std::uint32_t participan
 // cache.
 void Lane::look_ahead(const Prepared& prepared) {
   const std::uint64_t slot = pass_ % kInlineSlots;
-  if (std::byte* own = inlined_[config_.self]; own != nullptr) {
-    InlineBlock(pool_, own + slot * config_.inline_lines * PENSTOCK_CACHE_LINE, software_)
-        .prepare(prepared.own_lines);
+  if (inlined_[config_.self] != nullptr) {
+    inline_block(config_.self, 0).prepare(prepared.own_lines);
   }
   if (prepared.symmetric) return;
   for (std::uint32_t q = 0; q < fences_.size(); ++q) {
@@ -292,15 +291,18 @@ void* Lane::staging(std::uint32_t source, std::uint64_t bytes) {
   return reinterpret_cast<void*>((start + kLine - 1) / kLine * kLine + source * stride);
 }
 
+// A place among the inlined blocks that a participant writes in this pass.
+InlineBlock Lane::inline_block(std::uint32_t writer, std::uint64_t offset) const {
+  const std::uint64_t slot = pass_ % kInlineSlots * config_.inline_lines * PENSTOCK_CACHE_LINE;
+  return {pool_, inlined_[writer] + slot + offset, software_};
+}
+
 // False: not all of it is there yet, or the ranks disagree.
 bool Lane::read_inlined(Pending& pending, const Slice& slice, void* out, std::uint64_t* taken) {
   const Block& block = pending.plan->blocks[slice.index];
-  std::byte* lines = inlined_[block.writer] +
-                     pass_ % kInlineSlots * config_.inline_lines * PENSTOCK_CACHE_LINE +
-                     block.offset;
   const std::uint64_t mine = note(pending);
   std::uint64_t theirs = 0;
-  const InlineBlock::Arrival arrival = InlineBlock(pool_, lines)
+  const InlineBlock::Arrival arrival = inline_block(block.writer, block.offset)
                                            .read(config_.first_sequence + pass_, mine, ~kNoteOffers,
                                                  out, block.bytes, taken, &theirs);
   if (arrival == InlineBlock::Arrival::other_tag) {
@@ -318,11 +320,16 @@ bool Lane::read_inlined(Pending& pending, const Slice& slice, void* out, std::ui
 
 void Lane::write_inlined(const Pending& pending, const Slice& slice, const void* data) {
   const Block& block = pending.plan->blocks[slice.index];
-  std::byte* lines = inlined_[config_.self] +
-                     pass_ % kInlineSlots * config_.inline_lines * PENSTOCK_CACHE_LINE +
-                     block.offset;
-  InlineBlock(pool_, lines, software_)
+  inline_block(config_.self, block.offset)
       .write(config_.first_sequence + pass_, note(pending), data, block.bytes);
+}
+
+// Where a push goes; null if its participant offers no receive buffer in this pass.
+std::byte* Lane::place_of(const Pending& pending, const Push& push) const {
+  std::byte* buffer = offered_recv_[push.participant];
+  if (buffer == nullptr) return nullptr;
+  return buffer + push.to.index * pending.prepared->total_bytes + pending.done_bytes +
+         push.to.offset;
 }
 
 // The result behind this block, into the receive buffers of those who offered them, but for the
@@ -331,14 +338,12 @@ void Lane::write_inlined(const Pending& pending, const Slice& slice, const void*
 void Lane::push_rest(const Pending& pending, const Slice& block, const void* from,
                      std::uint32_t done) {
   for (const Push& push : *pending.pushes) {
-    std::byte* buffer = offered_recv_[push.participant];
-    if (push.block != block.index || buffer == nullptr) continue;
+    void* to = place_of(pending, push);
+    if (push.block != block.index || to == nullptr) continue;
     if (done > 0) {
       --done;
       continue;
     }
-    void* to = buffer + push.to.index * pending.prepared->total_bytes + pending.done_bytes +
-               push.to.offset;
     counters_.pool_bytes_written += push.to.bytes;
     direct_->copy(&to, 1, from, push.to.bytes, pending.stream);
   }
@@ -398,8 +403,7 @@ bool Lane::run_copy(Pending& pending, const Step& step) {
   }
   if (count == 0) return true;
   const bool stream = pending.stream && !is_block(step.dst[0]);
-  const Kernels& kernels = direct_ != nullptr ? *direct_ : *own_kernels_;
-  kernels.copy(to, count, from, source.bytes, stream);
+  kernels().copy(to, count, from, source.bytes, stream);
   for (std::uint32_t i = 0; i < count; ++i) publish(*targets[i], to[i]);
   return true;
 }
@@ -435,12 +439,11 @@ bool Lane::gather_sources(Pending& pending, const Step& step, const void** from)
 // destinations of one fold.
 void Lane::add_pushes(const Pending& pending, const Slice& block, Destinations* to) {
   for (const Push& push : *pending.pushes) {
-    std::byte* buffer = offered_recv_[push.participant];
-    if (push.block != block.index || buffer == nullptr) continue;
+    std::byte* place = place_of(pending, push);
+    if (push.block != block.index || place == nullptr) continue;
     if (to->count == PENSTOCK_MAX_DESTINATIONS) return;
     counters_.pool_bytes_written += block.bytes;
-    to->place[to->count++] = buffer + push.to.index * pending.prepared->total_bytes +
-                             pending.done_bytes + push.to.offset;
+    to->place[to->count++] = place;
     ++to->pushed;
   }
 }
@@ -501,7 +504,7 @@ void Lane::fold(const Call& call, const Step& step, const void* const* from, con
   arguments.count = step.src[0].bytes / penstock_type_size(call.type);
   arguments.scale = arguments.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
   arguments.stream = stream;
-  (direct_ != nullptr ? *direct_ : *own_kernels_).reduce(arguments);
+  kernels().reduce(arguments);
 }
 
 // What was read in the buffer of a rank that gave up meanwhile may be anything: it gives up in
