@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -122,6 +124,22 @@ class FaultPlatform final : public ForwardingPlatform {
   std::uint32_t left_ = 0;
 };
 
+// Whether "no sign of rank 0, 2, 3 in pool ..." lists `rank`: a rank that was stopped on its way in
+// may keep others from coming, and whoever waits for them all can only name them all.
+bool counts_as_missing(const std::string& message, std::uint32_t rank) {
+  static constexpr char kBegin[] = "no sign of rank ";
+  const std::size_t found = message.find(kBegin);
+  if (found == std::string::npos) return false;
+  for (const char* at = message.c_str() + found + sizeof(kBegin) - 1;;) {
+    char* end = nullptr;
+    const unsigned long listed = std::strtoul(at, &end, 10);
+    if (end == at) return false;
+    if (listed == rank) return true;
+    if (end[0] != ',' || end[1] != ' ') return false;
+    at = end + 2;
+  }
+}
+
 class Stopwatch {
  public:
   double seconds() const {
@@ -195,8 +213,7 @@ class Life {
       // meeting has no known process.
       const std::uint32_t pid = struck_flags->pids[fault->victim].load();
       names = names || status.message().find(fmt::format("(pid {})", pid)) != std::string::npos ||
-              status.message().find(fmt::format("no sign of rank {}", fault->victim)) !=
-                  std::string::npos;
+              counts_as_missing(status.message(), fault->victim);
     }
     // A process that was stopped with a lock in its hands.
     names = names || (anybody_stops() && status.message().find("lock") != std::string::npos);
