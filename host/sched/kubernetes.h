@@ -38,6 +38,7 @@ struct Requirement {
   std::string key;
   std::string operation;
   std::vector<std::string> values;
+  bool operator==(const Requirement&) const = default;
 };
 
 // All of its requirements hold; a term without any matches nothing.
@@ -49,6 +50,27 @@ struct SelectorTerm {
 struct PreferredTerm {
   std::int32_t weight = 1;  // 1..100
   SelectorTerm term;
+};
+
+// metav1.LabelSelector. An absent one matches nothing, one without requirements everything.
+struct LabelSelector {
+  bool present = false;
+  std::map<std::string, std::string> labels;
+  std::vector<Requirement> expressions;  // In, NotIn, Exists, DoesNotExist
+  bool operator==(const LabelSelector&) const = default;
+};
+
+// A topology spread constraint of a pod, or a default one of a scheduler's configuration.
+struct SpreadConstraint {
+  std::int32_t max_skew = 1;  // from 1 on
+  std::string topology_key;
+  bool required = true;  // whenUnsatisfiable: DoNotSchedule; else ScheduleAnyway
+  LabelSelector selector;
+  std::vector<std::string> match_label_keys;
+  std::int32_t min_domains = 1;     // from 1 on; only of required ones
+  bool honor_node_affinity = true;  // nodeAffinityPolicy
+  bool honor_node_taints = false;   // nodeTaintsPolicy
+  bool operator==(const SpreadConstraint&) const = default;
 };
 
 struct HostPort {
