@@ -13,7 +13,7 @@ namespace {
 TEST(NodeTable, LayoutIsAFunctionOfTheGeometry) {
   penstock_node_table header;
   // 100 rows are 128: a column of cells takes 1024 bytes, one of bits 16.
-  const std::uint64_t bytes = penstock_node_table_init(&header, 100, 3, 2, 5, 4);
+  const std::uint64_t bytes = penstock_node_table_init(&header, 100, 3, 2, 5, 4, 3, 6);
   EXPECT_EQ(header.capacity, 128u);
   EXPECT_EQ(header.rows, 0u);
   EXPECT_EQ(header.generation, 0u);
@@ -23,30 +23,45 @@ TEST(NodeTable, LayoutIsAFunctionOfTheGeometry) {
   EXPECT_EQ(header.gpu, 4096u + 9 * 1024);
   EXPECT_EQ(header.bits, 4096u + 11 * 1024);
   EXPECT_EQ(header.free, 4096u + 11 * 1024 + 128);  // 80 bytes of bits, up to a cache line
-  EXPECT_EQ(bytes, 4096u + 15 * 1024 + 128);
+  // Columns of 4-byte cells take 512 bytes; 129 logs take 1032, up to a cache line.
+  EXPECT_EQ(header.domain, 4096u + 15 * 1024 + 128);
+  EXPECT_EQ(header.count, header.domain + 3 * 512);
+  EXPECT_EQ(header.logs, header.count + 6 * 512);
+  EXPECT_EQ(bytes, header.logs + 1088);
   EXPECT_EQ(header.bytes, bytes);
-  EXPECT_EQ(penstock_node_table_init(nullptr, 100, 3, 2, 5, 4), bytes);
+  EXPECT_EQ(penstock_node_table_init(nullptr, 100, 3, 2, 5, 4, 3, 6), bytes);
+}
+
+TEST(NodeTable, WithoutDomainColumnsThereAreNoLogs) {
+  penstock_node_table header;
+  const std::uint64_t bytes = penstock_node_table_init(&header, 100, 3, 2, 5, 4, 0, 2);
+  EXPECT_EQ(header.domain, header.count);
+  EXPECT_EQ(header.logs, header.count + 2 * 512);
+  EXPECT_EQ(bytes, header.logs);
 }
 
 TEST(NodeTable, RefusesCountsOutOfRange) {
   penstock_node_table header = {};
-  EXPECT_EQ(penstock_node_table_init(&header, 0, 1, 0, 2, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, PENSTOCK_MAX_ROWS + 1, 1, 0, 2, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, 64, 0, 0, 2, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, 64, 17, 0, 2, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 17, 2, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 1, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 4097, 0), 0u);
-  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 2, 257), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 0, 1, 0, 2, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, PENSTOCK_MAX_ROWS + 1, 1, 0, 2, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 0, 0, 2, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 17, 0, 2, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 17, 2, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 1, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 4097, 0, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 2, 257, 0, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 2, 0, 65, 0), 0u);
+  EXPECT_EQ(penstock_node_table_init(&header, 64, 1, 0, 2, 0, 0, 4097), 0u);
   EXPECT_EQ(header.magic, 0u) << "a refusal writes nothing";
-  // 2^20 rows: 320 columns of 8 MiB and 4096 of 128 KiB.
-  EXPECT_EQ(penstock_node_table_init(&header, PENSTOCK_MAX_ROWS, 16, 16, 4096, 256),
-            4096u + 320 * (UINT64_C(8) << 20) + 4096 * (UINT64_C(128) << 10));
+  // 2^20 rows: 320 columns of 8 MiB, 4096 of 128 KiB, 4160 of 4 MiB, and the logs.
+  EXPECT_EQ(penstock_node_table_init(&header, PENSTOCK_MAX_ROWS, 16, 16, 4096, 256, 64, 4096),
+            4096u + 320 * (UINT64_C(8) << 20) + 4096 * (UINT64_C(128) << 10) +
+                4160 * (UINT64_C(4) << 20) + (UINT64_C(8) << 20) + 64);
 }
 
 TEST(NodeTable, CheckFindsEveryDamagedField) {
   penstock_node_table good;
-  const std::uint64_t bytes = penstock_node_table_init(&good, 128, 3, 2, 5, 4);
+  const std::uint64_t bytes = penstock_node_table_init(&good, 128, 3, 2, 5, 4, 2, 3);
   good.rows = 128;
   EXPECT_EQ(penstock_node_table_check(&good, bytes), PENSTOCK_OK);
   EXPECT_EQ(penstock_node_table_check(&good, bytes + 1), PENSTOCK_OK);
@@ -66,17 +81,17 @@ TEST(NodeTable, CheckFindsEveryDamagedField) {
 
 TEST(NodeTable, AGeometryThatWasForgedWithItsChecksumIsStillBounded) {
   penstock_node_table header;
-  const std::uint64_t bytes = penstock_node_table_init(&header, 128, 3, 2, 5, 4);
+  const std::uint64_t bytes = penstock_node_table_init(&header, 128, 3, 2, 5, 4, 2, 3);
   // All of it is consistent, but there is less memory than it says.
   penstock_node_table larger;
-  penstock_node_table_init(&larger, 192, 3, 2, 5, 4);
+  penstock_node_table_init(&larger, 192, 3, 2, 5, 4, 2, 3);
   EXPECT_EQ(penstock_node_table_check(&larger, bytes), PENSTOCK_OUT_OF_RANGE);
 }
 
 class Program : public testing::Test {
  protected:
   void SetUp() override {
-    penstock_node_table_init(&table_, 64, 3, 2, 8, 4);
+    penstock_node_table_init(&table_, 64, 3, 2, 8, 4, 2, 3);
     program_.magic = PENSTOCK_PROGRAM_MAGIC;
     program_.version = PENSTOCK_PROGRAM_VERSION;
     program_.best = 1;
@@ -126,15 +141,20 @@ TEST_F(Program, RefusesItsOwnFields) {
   expect(PENSTOCK_INVALID_ARGUMENT, kNone, "best 0", [](auto& p) { p.best = 0; });
   expect(PENSTOCK_INVALID_ARGUMENT, kNone, "best 9", [](auto& p) { p.best = 9; });
   expect(PENSTOCK_INVALID_ARGUMENT, kNone, "reserved", [](auto& p) { p.reserved[4] = 1; });
-  expect(PENSTOCK_INVALID_ARGUMENT, kNone, "reserved2", [](auto& p) { p.reserved2[4] = 1; });
+  expect(PENSTOCK_INVALID_ARGUMENT, kNone, "reserved2", [](auto& p) { p.reserved2 = 1; });
+  expect(PENSTOCK_INVALID_ARGUMENT, kNone, "reserved3", [](auto& p) { p.reserved3[3] = 1; });
+  expect(PENSTOCK_OK, 0, "shape", [](auto& p) { p.shape[100] = 100; });
+  expect(PENSTOCK_INVALID_ARGUMENT, kNone, "shape 101", [](auto& p) { p.shape[0] = 101; });
+  expect(PENSTOCK_INVALID_ARGUMENT, kNone, "shape past 100", [](auto& p) { p.shape[101] = 1; });
+  expect(PENSTOCK_INVALID_ARGUMENT, kNone, "typical", [](auto& p) { p.n_typical = 257; });
 }
 
 TEST_F(Program, RefusesOperationsThatReachOutOfTheTableOrMeanNothing) {
   const auto invalid = [&](std::uint64_t op, const char* what, const Change& change) {
     expect(PENSTOCK_INVALID_ARGUMENT, op, what, change);
   };
-  expect(PENSTOCK_UNSUPPORTED, 0, "unknown filter", [](auto& p) { p.ops[0].op = 5; });
-  expect(PENSTOCK_UNSUPPORTED, 1, "unknown score", [](auto& p) { p.ops[1].op = 41; });
+  expect(PENSTOCK_UNSUPPORTED, 0, "unknown filter", [](auto& p) { p.ops[0].op = 6; });
+  expect(PENSTOCK_UNSUPPORTED, 1, "unknown score", [](auto& p) { p.ops[1].op = 45; });
   expect(PENSTOCK_UNSUPPORTED, 0, "operation 0", [](auto& p) { p.ops[0].op = 0; });
   expect(PENSTOCK_UNSUPPORTED, 1, "unknown normalise", [](auto& p) { p.ops[1].normalise = 6; });
   invalid(2, "filter after score", [](auto& p) { p.ops[2] = p.ops[0]; });
@@ -193,6 +213,22 @@ TEST_F(Program, WeightsThatCouldOverflowAreRefused) {
     p.ops[3] = p.ops[2];
     p.n_ops = 4;
   });
+  // The scores by domains reach 2^46 and 2^36.
+  const auto domains = [](auto& p) {
+    p.ops[2] = {};
+    p.ops[2].op = PENSTOCK_SCORE_DOMAINS;
+    p.ops[2].weight = 65535;
+  };
+  expect(PENSTOCK_OK, 0, "domains", domains);
+  expect(PENSTOCK_INVALID_ARGUMENT, 2, "domains", [&](auto& p) {
+    domains(p);
+    p.ops[2].weight = 65536;
+  });
+  expect(PENSTOCK_OK, 0, "spread", [&](auto& p) {
+    domains(p);
+    p.ops[2].op = PENSTOCK_SCORE_SPREAD;
+    p.ops[2].weight = PENSTOCK_MAX_WEIGHT;
+  });
   // Normalised, it is within 2^20, and 63 of them cannot overflow.
   expect(PENSTOCK_OK, 0, "normalised", [](auto& p) {
     p.n_ops = PENSTOCK_MAX_OPS;
@@ -238,7 +274,6 @@ TEST_F(Task, Bounds) {
   bad("row too large", [](auto& t) { t.row = PENSTOCK_MAX_ROWS; });
   bad("row below -1", [](auto& t) { t.row = -2; });
   bad("class", [](auto& t) { t.klass = 16; });
-  bad("reserved", [](auto& t) { t.reserved = 1; });
   good("feature", [](auto& t) { t.feature[7] = -256; });
   bad("feature too large", [](auto& t) { t.feature[7] = 257; });
   bad("feature too small", [](auto& t) { t.feature[0] = -257; });
@@ -255,11 +290,81 @@ TEST_F(Task, Bounds) {
   bad("count out of the table", [](auto& t) { t.count[3] = 5; });
 }
 
+TEST_F(Task, DomainTerms) {
+  const auto expect_term = [&](std::uint32_t status, const char* what,
+                               const std::function<void(penstock_domain_term&)>& change) {
+    expect_task(status, what, [&](auto& t) {
+      t.n_domain_terms = 12;
+      for (auto& term : t.domain_terms) term = {1, 2, 2, 7, 2, 1, 1, 64, 3, 0};
+      change(t.domain_terms[11]);
+    });
+  };
+  const auto good = [&](const char* what, const auto& change) {
+    expect_term(PENSTOCK_OK, what, change);
+  };
+  const auto bad = [&](const char* what, const auto& change) {
+    expect_term(PENSTOCK_INVALID_ARGUMENT, what, change);
+  };
+  good("as it is", [](auto&) {});
+  good("a row by itself", [](auto& term) { term.domain = PENSTOCK_ROW_DOMAIN; });
+  bad("domain column", [](auto& term) { term.domain = 2; });
+  bad("count column", [](auto& term) { term.count = 3; });
+  bad("count column of nodes", [](auto& term) { term.nodes = 3; });
+  bad("kind", [](auto& term) { term.kind = 4; });
+  bad("self", [](auto& term) { term.self = 2; });
+  bad("domains", [](auto& term) { term.domains = 65; });
+  bad("weight", [](auto& term) { term.weight = -PENSTOCK_MAX_WEIGHT - 1; });
+  bad("reserved", [](auto& term) { term.reserved = 1; });
+  expect_task(PENSTOCK_INVALID_ARGUMENT, "too many", [](auto& t) { t.n_domain_terms = 13; });
+  expect_task(PENSTOCK_OK, "past the last", [](auto& t) { t.domain_terms[0].count = 99; });
+
+  // What is right depends on the operation that reads the group.
+  program_.ops[0] = {};
+  program_.ops[0].op = PENSTOCK_FILTER_DOMAINS;
+  program_.ops[0].group = 7;
+  good("a spread", [](auto&) {});
+  good("of another group", [](auto& term) { term.group = 6, term.kind = 3; });
+  bad("kind of a filter", [](auto& term) { term.kind = 3; });
+  bad("skew 0", [](auto& term) { term.weight = 0; });
+  good("weight of a kind that has none", [](auto& term) { term.kind = 1, term.weight = 0; });
+  good("the largest skew", [](auto& term) { term.weight = INT32_MAX; });
+  program_.n_ops = 1;
+  program_.ops[0].op = PENSTOCK_SCORE_SPREAD;
+  good("flags", [](auto& term) { term.kind = 3; });
+  bad("skew 0", [](auto& term) { term.kind = 0, term.weight = 0; });
+  program_.ops[0].op = PENSTOCK_SCORE_DOMAINS;
+  bad("kind of a score", [](auto&) {});
+  program_.ops[0].group = 5;
+  good("of its own group",
+       [](auto& term) { term.group = 5, term.kind = 0, term.weight = -1000000; });
+  bad("weight", [](auto& term) { term.group = 5, term.kind = 0, term.weight = 1000001; });
+}
+
+TEST_F(Task, Raises) {
+  const auto expect_raise = [&](std::uint32_t status, const char* what,
+                                const std::function<void(penstock_raise&)>& change) {
+    expect_task(status, what, [&](auto& t) {
+      t.n_raises = 16;
+      change(t.raises[15]);
+    });
+  };
+  expect_raise(PENSTOCK_OK, "as it is", [](auto&) {});
+  expect_raise(PENSTOCK_OK, "the last of all", [](auto& r) { r = {2, 1, 7, 0}; });
+  expect_raise(PENSTOCK_OK, "a row by itself", [](auto& r) { r.domain = PENSTOCK_ROW_DOMAIN; });
+  expect_raise(PENSTOCK_INVALID_ARGUMENT, "count", [](auto& r) { r.count = 3; });
+  expect_raise(PENSTOCK_INVALID_ARGUMENT, "domain", [](auto& r) { r.domain = 2; });
+  expect_raise(PENSTOCK_INVALID_ARGUMENT, "eligible", [](auto& r) { r.eligible = 8; });
+  expect_raise(PENSTOCK_INVALID_ARGUMENT, "reserved", [](auto& r) { r.reserved = 1; });
+  expect_task(PENSTOCK_INVALID_ARGUMENT, "too many", [](auto& t) { t.n_raises = 17; });
+}
+
 TEST(ColumnOpcode, Names) {
   EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_FILTER_FIT), "fit");
   EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_SCORE_LEAST_ALLOCATED), "least_allocated");
   EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_SCORE_GPU_CLUSTERING), "gpu_clustering");
-  for (const std::uint32_t op : {0u, 5u, 31u, 41u, ~0u})
+  EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_FILTER_DOMAINS), "domains");
+  EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_SCORE_RATIO), "ratio");
+  for (const std::uint32_t op : {0u, 6u, 31u, 45u, ~0u})
     EXPECT_STREQ(penstock_column_opcode_name(op), "?");
 }
 

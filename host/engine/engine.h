@@ -74,7 +74,7 @@ Status register_engine(EngineFactory factory);
 // it is no plugin or was made for another version.
 Status load_engine_plugin(const std::string& path);
 
-#define PENSTOCK_PLUGIN_VERSION "penstock-engine-2"
+#define PENSTOCK_PLUGIN_VERSION "penstock-engine-3"
 #define PENSTOCK_ENGINE_PLUGIN(register_function)                                     \
   extern "C" {                                                                        \
   extern __attribute__((visibility("default"))) const char penstock_plugin_version[]; \

@@ -24,14 +24,7 @@ Outcome open_table(const Access& access, penstock_address address, bool for_writ
   table->data = for_write ? access.shared(address, bytes)
                           : const_cast<std::byte*>(access.source(address, bytes));
   if (table->data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_TABLE, address};
-  const auto column = [&](std::uint64_t offset) {
-    return reinterpret_cast<std::int64_t*>(table->data + offset);
-  };
-  const penstock_node_table& h = table->header;
-  table->view = TableView{&table->header,      column(h.allocatable),
-                          column(h.requested), column(h.scored),
-                          column(h.gpu),       reinterpret_cast<std::uint64_t*>(column(h.bits)),
-                          column(h.free)};
+  table->view = table_view(&table->header, table->data);
   return {};
 }
 
@@ -58,6 +51,11 @@ void publish_commit(const Access& access, const TableView& view, const penstock_
     if (bit != 0) access.publish(view.bit_column(bit) + row / 64, sizeof(std::uint64_t));
   for (const std::uint16_t count : task.count)
     if (count != 0) cell(view.free, count - 1u);
+  for (std::uint32_t i = 0; i < task.n_raises; ++i) {
+    const std::int32_t domain = view.domain_of(task.raises[i].domain, row);
+    if (domain >= 0)
+      access.publish(view.count_column(task.raises[i].count) + domain, sizeof(std::int32_t));
+  }
 }
 
 void publish_update(const Access& access, const TableView& view, const penstock_update& update) {
@@ -80,6 +78,12 @@ void publish_update(const Access& access, const TableView& view, const penstock_
       break;
     case PENSTOCK_UPDATE_BIT:
       access.publish(view.bit_column(update.column) + update.row / 64, sizeof(std::uint64_t));
+      return;
+    case PENSTOCK_UPDATE_DOMAIN:
+      access.publish(view.domain_column(update.column) + update.row, sizeof(std::int32_t));
+      return;
+    case PENSTOCK_UPDATE_COUNT:
+      access.publish(view.count_column(update.column) + update.row, sizeof(std::int32_t));
       return;
     default:
       return;

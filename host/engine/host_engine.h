@@ -64,14 +64,32 @@ struct TableView {
   std::int64_t* gpu;
   std::uint64_t* bits;
   std::int64_t* free;
+  std::int32_t* domain;
+  std::int32_t* count;
+  const double* logs;  // capacity + 1 of them, if there are domain columns
   std::int64_t* column(std::int64_t* base, std::uint32_t index) const {
     return base + std::size_t{index} * header->capacity;
   }
   std::uint64_t* bit_column(std::uint32_t index) const {
     return bits + std::size_t{index} * (header->capacity / 64);
   }
+  std::int32_t* domain_column(std::uint32_t index) const {
+    return domain + std::size_t{index} * header->capacity;
+  }
+  std::int32_t* count_column(std::uint32_t index) const {
+    return count + std::size_t{index} * header->capacity;
+  }
+  // The row's domain in a domain column or PENSTOCK_ROW_DOMAIN, -1 if it has none; what a damaged
+  // pool holds is none.
+  std::int32_t domain_of(std::uint32_t index, std::uint32_t row) const {
+    if (index == PENSTOCK_ROW_DOMAIN) return static_cast<std::int32_t>(row);
+    const std::int32_t cell = domain_column(index)[row];
+    return cell >= 0 && static_cast<std::uint32_t>(cell) < header->capacity ? cell : -1;
+  }
 };
 TableView table_view(penstock_node_table* header);
+// Of columns that lie at `data` as `header`, which may be a copy elsewhere, says.
+TableView table_view(penstock_node_table* header, std::byte* data);
 
 // Kernels have no state that outlives a call, except scratch; one instance per engine, calls from
 // several threads. `stream` is a hint that the destinations will not be read soon: stores may go

@@ -160,7 +160,7 @@ TEST_F(HostEnginePoolTest, ARefusedDescriptorLeavesTheCachesAlone) {
 TEST_F(HostEnginePoolTest, SelectAndUpdatePublishTheCellsThatTheyChange) {
   open(Coherence::software);
   const std::uint64_t bytes =
-      penstock_node_table_init(reinterpret_cast<penstock_node_table*>(data_), 64, 1, 1, 3, 1);
+      penstock_node_table_init(reinterpret_cast<penstock_node_table*>(data_), 64, 1, 1, 3, 1, 0, 0);
   auto* header = reinterpret_cast<penstock_node_table*>(data_);
   header->rows = 8;
   const TableView view = table_view(header);

@@ -87,6 +87,26 @@ std::int64_t allocation_score(const TableView& table, const penstock_column_op& 
   return weights == 0 ? 0 : sum / weights;
 }
 
+std::int64_t ratio_score(const TableView& table, const penstock_program& program,
+                         const penstock_column_op& op, const penstock_task& task,
+                         std::uint32_t row) {
+  std::int64_t sum = 0;
+  std::int64_t weights = 0;
+  for (std::uint32_t i = 0; i < op.n; i++) {
+    const std::uint32_t r = op.column[i];
+    const std::int64_t allocatable = quantity(table, table.allocatable, r, row);
+    if (allocatable == 0 || leaves_the_sum(op, i, task)) continue;
+    const std::int64_t used = quantity(table, table.scored, r, row) + task.scored_request[r];
+    const std::int64_t share = program.shape[used > allocatable ? 100 : used * 100 / allocatable];
+    if (share == 0) continue;
+    sum += share * op.list_weight[i];
+    weights += op.list_weight[i];
+  }
+  if (weights == 0) return 0;
+  return static_cast<std::int64_t>(
+      std::round(static_cast<double>(sum) / static_cast<double>(weights)));
+}
+
 std::int64_t balanced_score(const TableView& table, const penstock_column_op& op,
                             const penstock_task& task, std::uint32_t row) {
   std::array<double, PENSTOCK_MAX_RESOURCES> fractions;
@@ -212,47 +232,12 @@ std::int64_t gpu_clustering_score(const TableView& table, const penstock_column_
   return used + (others ? 0 : 25);
 }
 
-// Whether every cell that the task changes stays in its bounds, and the row has the GPUs.
-bool commit_fits(const TableView& table, const penstock_task& task, std::uint32_t row,
-                 std::uint32_t gpu_mask) {
-  const auto has_room = [](std::int64_t cell, std::int64_t more) {
-    return cell >= 0 && cell <= PENSTOCK_MAX_QUANTITY - more;
-  };
-  for (std::uint32_t r = 0; r < table.header->n_resources; r++) {
-    if (!has_room(table.column(table.requested, r)[row], task.request[r])) return false;
-    if (!has_room(table.column(table.scored, r)[row], task.scored_request[r])) return false;
-  }
-  if (static_cast<std::uint32_t>(__builtin_popcount(gpu_mask)) != task.gpu_count) return false;
-  for (std::uint32_t s = 0; s < table.header->n_gpus; s++)
-    if ((gpu_mask >> s) & 1 && table.column(table.gpu, s)[row] > 1000) return false;
-  for (const std::uint16_t column : task.count) {
-    if (column == 0) continue;
-    const auto mentions = std::count(std::begin(task.count), std::end(task.count), column);
-    const std::int64_t cell = table.column(table.free, column - 1u)[row];
-    if (cell < -PENSTOCK_MAX_FREE_VALUE || cell > PENSTOCK_MAX_FREE_VALUE - mentions) return false;
-  }
-  return true;
-}
-
-void commit_to(const TableView& table, const penstock_task& task, std::uint32_t row,
-               std::uint32_t gpu_mask) {
-  for (std::uint32_t r = 0; r < table.header->n_resources; r++) {
-    table.column(table.requested, r)[row] += task.request[r];
-    table.column(table.scored, r)[row] += task.scored_request[r];
-  }
-  for (std::uint32_t s = 0; s < table.header->n_gpus; s++)
-    if ((gpu_mask >> s) & 1) table.column(table.gpu, s)[row] -= task.gpu_milli;
-  for (const std::uint16_t column : task.set_bits)
-    if (column != 0) table.bit_column(column)[row / 64] |= std::uint64_t{1} << (row % 64);
-  for (const std::uint16_t column : task.count)
-    if (column != 0) table.column(table.free, column - 1u)[row] += 1;
-  table.header->generation++;
-}
-
 }  // namespace
 
-bool scalar_filter(const TableView& table, const penstock_column_op& op, const penstock_task& task,
+bool scalar_filter(const DecisionContext& context, const penstock_column_op& op,
                    std::uint32_t row) {
+  const TableView& table = context.table;
+  const penstock_task& task = context.task;
   switch (op.op) {
     case PENSTOCK_FILTER_BITS:
       return bits_hold(table, op, task, row);
@@ -262,12 +247,16 @@ bool scalar_filter(const TableView& table, const penstock_column_op& op, const p
       return gpus_fit(table, task, row);
     case PENSTOCK_FILTER_ROW:
       return task.row == -1 || task.row == row;
+    case PENSTOCK_FILTER_DOMAINS:
+      return scalar_domains_pass(context, op, row);
   }
   return false;
 }
 
-std::int64_t scalar_score(const TableView& table, const penstock_column_op& op,
-                          const penstock_task& task, std::uint32_t row) {
+std::int64_t scalar_score(const DecisionContext& context, const penstock_column_op& op,
+                          std::uint32_t row) {
+  const TableView& table = context.table;
+  const penstock_task& task = context.task;
   switch (op.op) {
     case PENSTOCK_SCORE_LEAST_ALLOCATED:
     case PENSTOCK_SCORE_MOST_ALLOCATED:
@@ -286,15 +275,21 @@ std::int64_t scalar_score(const TableView& table, const penstock_column_op& op,
       return gpu_packing_score(table, op, task, row);
     case PENSTOCK_SCORE_GPU_CLUSTERING:
       return gpu_clustering_score(table, op, task, row);
+    case PENSTOCK_SCORE_DOMAINS:
+      return scalar_domains_score(context, op, row);
+    case PENSTOCK_SCORE_SPREAD:
+      return scalar_spread_score(context, op, row);
+    case PENSTOCK_SCORE_RATIO:
+      return ratio_score(table, context.program, op, task, row);
   }
   return 0;
 }
 
-ScoreRange scalar_score_range(const std::int64_t* scores, const std::uint8_t* feasible,
-                              std::uint32_t rows) {
+ScoreRange scalar_score_range(std::uint32_t normalise, const std::int64_t* scores,
+                              const std::uint8_t* feasible, std::uint32_t rows) {
   ScoreRange range;
   for (std::uint32_t row = 0; row < rows; row++) {
-    if (!feasible[row]) continue;
+    if (!feasible[row] || (normalise == PENSTOCK_NORMALISE_SPREAD && scores[row] < 0)) continue;
     range.min = range.any ? std::min(range.min, scores[row]) : scores[row];
     range.max = range.any ? std::max(range.max, scores[row]) : scores[row];
     range.any = true;
@@ -321,14 +316,20 @@ std::int64_t scalar_normalise_one(std::uint32_t normalise, const ScoreRange& ran
                          : truncate(100 * (static_cast<double>(score - range.min) /
                                            static_cast<double>(spread)));
     case PENSTOCK_NORMALISE_SPREAD:
-      return limited(max == 0 ? 100 : 100 * (max + range.min - score) / max);
+      if (score < 0) return 0;
+      return max == 0 ? 100 : 100 * (max + range.min - score) / max;
   }
   return score;
 }
 
-void scalar_normalise(const penstock_column_op& op, std::int64_t* scores,
+void scalar_normalise(const penstock_column_op& op, const penstock_task& task, std::int64_t* scores,
                       const std::uint8_t* feasible, std::uint32_t rows) {
-  const ScoreRange range = scalar_score_range(scores, feasible, rows);
+  if (scalar_is_idle(op, task)) {
+    for (std::uint32_t row = 0; row < rows; row++)
+      if (feasible[row]) scores[row] = 0;
+    return;
+  }
+  const ScoreRange range = scalar_score_range(op.normalise, scores, feasible, rows);
   for (std::uint32_t row = 0; row < rows; row++)
     if (feasible[row]) scores[row] = scalar_normalise_one(op.normalise, range, scores[row]);
 }
@@ -391,26 +392,24 @@ void scalar_finish(const TableView& table, const penstock_program& program,
   result->score = result->best[0].score;
   result->gpu_mask = scalar_pick_gpus(table, program, task, row);
   if (!commit) return;
-  if (commit_fits(table, task, row, result->gpu_mask)) {
-    commit_to(table, task, row, result->gpu_mask);
-  } else {
-    result->status = PENSTOCK_OUT_OF_RANGE;
-  }
+  result->status = scalar_commit(table, task, row, result->gpu_mask);
 }
 
 void scalar_select(const TableView& table, const penstock_program& program,
                    const penstock_task& task, bool commit, penstock_result* result) {
   *result = {};
   const std::uint32_t rows = table.header->rows;
+  DecisionContext context(table, program, task);
   std::vector<std::uint8_t> feasible(rows);
   for (std::uint32_t row = 0; row < rows; row++) {
     bool passes = bit(table, PENSTOCK_BIT_NODE, row);
     for (std::uint32_t i = 0; i < program.n_ops && passes; i++)
       if (!PENSTOCK_COLUMN_OP_IS_SCORE(program.ops[i].op))
-        passes = scalar_filter(table, program.ops[i], task, row);
+        passes = scalar_filter(context, program.ops[i], row);
     feasible[row] = passes;
     result->feasible += passes;
   }
+  context.weigh_domains(feasible.data());
 
   std::vector<std::int64_t> total(rows);
   std::vector<std::int64_t> scores(rows);
@@ -418,8 +417,8 @@ void scalar_select(const TableView& table, const penstock_program& program,
     const penstock_column_op& op = program.ops[i];
     if (!PENSTOCK_COLUMN_OP_IS_SCORE(op.op)) continue;
     for (std::uint32_t row = 0; row < rows; row++)
-      if (feasible[row]) scores[row] = scalar_score(table, op, task, row);
-    scalar_normalise(op, scores.data(), feasible.data(), rows);
+      if (feasible[row]) scores[row] = scalar_score(context, op, row);
+    scalar_normalise(op, task, scores.data(), feasible.data(), rows);
     for (std::uint32_t row = 0; row < rows; row++)
       if (feasible[row]) total[row] += op.weight * scores[row];
   }

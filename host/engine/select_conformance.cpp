@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "penstock/base/status.h"
@@ -222,6 +223,13 @@ std::string place(const penstock_node_table& header, std::uint64_t offset) {
     std::uint64_t begin;
   } parts[] = {{"free", header.free},     {"bits", header.bits},           {"gpu", header.gpu},
                {"scored", header.scored}, {"requested", header.requested}, {"allocatable", 0}};
+  if (offset >= header.logs) return fmt::format("logs[{}]", (offset - header.logs) / 8);
+  if (offset >= header.domain) {
+    const bool count = offset >= header.count;
+    const std::uint64_t cell = (offset - (count ? header.count : header.domain)) / 4;
+    return fmt::format("{}[{}][{}] or the next", count ? "count" : "domain", cell / header.capacity,
+                       cell % header.capacity);
+  }
   for (const auto& part : parts) {
     if (offset < part.begin) continue;
     const std::uint64_t begin = part.begin == 0 ? header.allocatable : part.begin;
@@ -252,14 +260,19 @@ std::int64_t SeededRandom::between(std::int64_t low, std::int64_t high) {
 }
 
 HostTable::HostTable(std::uint32_t rows, std::uint32_t capacity, std::uint32_t n_resources,
-                     std::uint32_t n_gpus, std::uint32_t n_bits, std::uint32_t n_free) {
+                     std::uint32_t n_gpus, std::uint32_t n_bits, std::uint32_t n_free,
+                     std::uint32_t n_domains, std::uint32_t n_counts) {
   penstock_node_table header;
-  const std::uint64_t bytes =
-      penstock_node_table_init(&header, capacity, n_resources, n_gpus, n_bits, n_free);
+  const std::uint64_t bytes = penstock_node_table_init(&header, capacity, n_resources, n_gpus,
+                                                       n_bits, n_free, n_domains, n_counts);
   PENSTOCK_CHECK(bytes != 0 && rows <= capacity, "no such geometry");
   header.rows = rows;
   lines_.resize(bytes / sizeof(Line));
   std::memcpy(lines_.data(), &header, sizeof header);
+  if (n_domains == 0) return;
+  double* logs =
+      reinterpret_cast<double*>(reinterpret_cast<std::byte*>(lines_.data()) + header.logs);
+  for (std::uint32_t i = 0; i <= header.capacity; i++) logs[i] = std::log(i + 2.0);
 }
 
 void HostTable::set_bit(std::uint32_t column, std::uint32_t row, bool value) {
@@ -296,7 +309,9 @@ std::vector<penstock_update> make_updates(std::uint64_t seed, const penstock_nod
                                    header.n_resources,
                                    header.n_gpus,
                                    header.n_bits,
-                                   header.n_free};
+                                   header.n_free,
+                                   header.n_domains,
+                                   header.n_counts};
   std::vector<penstock_update> updates(random.below(40));
   for (penstock_update& update : updates) {
     do {
@@ -311,6 +326,8 @@ std::vector<penstock_update> make_updates(std::uint64_t seed, const penstock_nod
       update.value = random.between(0, header.capacity);
     } else if (update.field == PENSTOCK_UPDATE_BIT) {
       update.value = random.between(0, 1);
+    } else if (update.field == PENSTOCK_UPDATE_DOMAIN) {
+      update.value = random.between(-1, std::int64_t{header.capacity} - 1);
     } else if (random.one_in(2)) {
       update.mode = PENSTOCK_UPDATE_ADD;
       // Sums that leave a GPU's bounds are likely, others go up more than down.
@@ -321,7 +338,7 @@ std::vector<penstock_update> make_updates(std::uint64_t seed, const penstock_nod
   if (!updates.empty() && random.one_in(3)) {
     penstock_update& wrong = updates[random.below(updates.size())];
     const std::uint64_t what = random.below(5);
-    if (what == 0) wrong.field = PENSTOCK_UPDATE_FREE + 1;
+    if (what == 0) wrong.field = PENSTOCK_UPDATE_COUNT + 1;
     if (what == 1) wrong.mode = PENSTOCK_UPDATE_ADD + 1;
     if (what == 2) wrong.row = header.capacity;
     if (what == 3) wrong.column = PENSTOCK_MAX_BIT_COLUMNS;

@@ -28,8 +28,10 @@ class SeededRandom {
 // must be ones that penstock_node_table_init accepts (else it aborts), and rows at most capacity.
 class HostTable {
  public:
+  // logs holds what libm says of them.
   HostTable(std::uint32_t rows, std::uint32_t capacity, std::uint32_t n_resources,
-            std::uint32_t n_gpus, std::uint32_t n_bits, std::uint32_t n_free);
+            std::uint32_t n_gpus, std::uint32_t n_bits, std::uint32_t n_free,
+            std::uint32_t n_domains = 0, std::uint32_t n_counts = 0);
 
   penstock_node_table* header() { return reinterpret_cast<penstock_node_table*>(lines_.data()); }
   const penstock_node_table* header() const {

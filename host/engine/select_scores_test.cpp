@@ -433,7 +433,7 @@ TEST_P(SelectScores, NormalisationLooksAtFeasibleRows) {
       {PENSTOCK_NORMALISE_DEFAULT, {-7, -3, -3}, {-7, -3, -3}},
       {PENSTOCK_NORMALISE_DEFAULT, {-10486, 1, -10485}, {-1048576, 100, -1048500}},
       {PENSTOCK_NORMALISE_REVERSED, {-10486, 1, -10484}, {1048576, 0, 1048500}},
-      {PENSTOCK_NORMALISE_SPREAD, {-10486, 1, -1}, {100, -1048576, -1048400}},
+      {PENSTOCK_NORMALISE_SPREAD, {-10486, 1, -1}, {0, 100, 0}},
       {PENSTOCK_NORMALISE_DEFAULT, {-9999999, -3, 0}, {-1048576, -3, 0}},
       {PENSTOCK_NORMALISE_REVERSED, {3, 7, 10}, {70, 30, 0}},
       {PENSTOCK_NORMALISE_REVERSED, {1, 2, 3}, {67, 34, 0}},
@@ -447,7 +447,7 @@ TEST_P(SelectScores, NormalisationLooksAtFeasibleRows) {
       {PENSTOCK_NORMALISE_MIN_MAX_F64, {4, 4, 4}, {0, 0, 0}},
       {PENSTOCK_NORMALISE_SPREAD, {3, 7, 10}, {100, 60, 30}},
       {PENSTOCK_NORMALISE_SPREAD, {0, 0, 0}, {100, 100, 100}},
-      {PENSTOCK_NORMALISE_SPREAD, {-4, 2, 1}, {100, -200, -150}},
+      {PENSTOCK_NORMALISE_SPREAD, {-4, 2, 1}, {0, 50, 100}},
   };
   penstock_task task = make_task({1}, {});
   task.feature[0] = 1;

@@ -31,6 +31,7 @@ class Selection {
         program_(program),
         task_(task),
         result_(result),
+        context_(table, program, task),
         kernels_(block_kernels()),
         rows_(table.header->rows) {}
 
@@ -160,7 +161,7 @@ class Selection {
       }
     } else if (!kernels_.filter(table_, op, task_, block, feasible)) {
       for_each_row(feasible, block.words, [&](std::uint32_t i) {
-        if (!scalar_filter(table_, op, task_, block.begin + i))
+        if (!scalar_filter(context_, op, block.begin + i))
           feasible[i / 64] &= ~(std::uint64_t{1} << (i % 64));
       });
     }
@@ -195,9 +196,8 @@ class Selection {
   void score(const penstock_column_op& op, RowBlock block, const std::uint64_t* feasible,
              std::int64_t* scores) {
     if (kernels_.score(table_, op, task_, block, scores)) return;
-    for_each_row(feasible, block.words, [&](std::uint32_t i) {
-      scores[i] = scalar_score(table_, op, task_, block.begin + i);
-    });
+    for_each_row(feasible, block.words,
+                 [&](std::uint32_t i) { scores[i] = scalar_score(context_, op, block.begin + i); });
   }
 
   // Shows the rows that may be among the best to scalar_insert.
@@ -255,6 +255,7 @@ class Selection {
   const penstock_program& program_;
   const penstock_task& task_;
   penstock_result* result_;
+  DecisionContext context_;
   const BlockKernels& kernels_;
   const std::uint32_t rows_;
 };
@@ -263,6 +264,14 @@ class Selection {
 
 void simd_select(const TableView& table, const penstock_program& program, const penstock_task& task,
                  bool commit, penstock_result* result) {
+  const auto* ops_end = program.ops + program.n_ops;
+  if (std::any_of(program.ops, ops_end, [](const penstock_column_op& op) {
+        return op.op == PENSTOCK_FILTER_DOMAINS || op.op >= PENSTOCK_SCORE_DOMAINS ||
+               op.normalise == PENSTOCK_NORMALISE_SPREAD;
+      })) {
+    scalar_select(table, program, task, commit, result);
+    return;
+  }
   *result = {};
   Selection(table, program, task, result).run();
   scalar_finish(table, program, task, commit, result);

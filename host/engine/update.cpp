@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Where an int64 cell of the table is and what it may hold.
+// Where a field's cells are and what one may hold. Those of domains and counts are int32.
 struct Cells {
   std::int64_t* base;
   std::uint32_t columns;
@@ -31,7 +31,19 @@ Cells cells_of(const TableView& table, std::uint32_t field) {
     case PENSTOCK_UPDATE_FREE:
       return {table.free, header.n_free, -PENSTOCK_MAX_FREE_VALUE, PENSTOCK_MAX_FREE_VALUE};
   }
+  if (field == PENSTOCK_UPDATE_DOMAIN)
+    return {nullptr, header.n_domains, -1, std::int64_t{header.capacity} - 1};
+  if (field == PENSTOCK_UPDATE_COUNT)
+    return {nullptr, header.n_counts, 0, PENSTOCK_MAX_DOMAIN_COUNT};
   return {nullptr, 0, 0, 0};
+}
+
+// The cell of a DOMAIN or COUNT, null for any other field.
+std::int32_t* small_cell(const TableView& table, const penstock_update& update) {
+  if (update.field == PENSTOCK_UPDATE_DOMAIN)
+    return table.domain_column(update.column) + update.row;
+  if (update.field == PENSTOCK_UPDATE_COUNT) return table.count_column(update.column) + update.row;
+  return nullptr;
 }
 
 // The list may lie in memory that another process writes. What is used is what was checked: the
@@ -60,6 +72,8 @@ std::uint32_t check(const TableView& table, const penstock_update& update) {
   }
   const Cells cells = cells_of(table, update.field);
   if (update.column >= cells.columns) return PENSTOCK_INVALID_ARGUMENT;
+  if (update.field == PENSTOCK_UPDATE_DOMAIN && update.mode != PENSTOCK_UPDATE_SET)
+    return PENSTOCK_INVALID_ARGUMENT;
   if (update.mode == PENSTOCK_UPDATE_SET && (update.value < cells.min || update.value > cells.max))
     return PENSTOCK_OUT_OF_RANGE;
   return PENSTOCK_OK;
@@ -69,6 +83,7 @@ std::int64_t read(const TableView& table, const penstock_update& update) {
   if (update.field == PENSTOCK_UPDATE_ROWS) return table.header->rows;
   if (update.field == PENSTOCK_UPDATE_BIT)
     return (table.bit_column(update.column)[update.row / 64] >> (update.row % 64)) & 1;
+  if (const std::int32_t* cell = small_cell(table, update)) return *cell;
   return table.column(cells_of(table, update.field).base, update.column)[update.row];
 }
 
@@ -79,6 +94,8 @@ void write(const TableView& table, const penstock_update& update, std::int64_t v
     std::uint64_t& word = table.bit_column(update.column)[update.row / 64];
     const std::uint64_t mask = std::uint64_t{1} << (update.row % 64);
     word = value != 0 ? word | mask : word & ~mask;
+  } else if (std::int32_t* cell = small_cell(table, update)) {
+    *cell = static_cast<std::int32_t>(value);
   } else {
     table.column(cells_of(table, update.field).base, update.column)[update.row] = value;
   }

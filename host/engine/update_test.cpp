@@ -23,7 +23,7 @@ class Update : public testing::Test {
   std::uint32_t apply(std::initializer_list<penstock_update> updates) {
     return apply_updates(table_.view(), updates.begin(), updates.size(), &bad_index_);
   }
-  HostTable table_{10, 128, 2, 1, 3, 1};
+  HostTable table_{10, 128, 2, 1, 3, 1, 2, 3};
   std::uint64_t bad_index_ = 99;
 };
 
@@ -37,7 +37,11 @@ TEST_F(Update, EveryFieldReachesItsCell) {
                    update(PENSTOCK_UPDATE_BIT, PENSTOCK_UPDATE_SET, 2, 65, 1),
                    update(PENSTOCK_UPDATE_BIT, PENSTOCK_UPDATE_SET, 2, 66, 1),
                    update(PENSTOCK_UPDATE_BIT, PENSTOCK_UPDATE_SET, 2, 66, 0),
-                   update(PENSTOCK_UPDATE_FREE, PENSTOCK_UPDATE_ADD, 0, 6, -14)}),
+                   update(PENSTOCK_UPDATE_FREE, PENSTOCK_UPDATE_ADD, 0, 6, -14),
+                   update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 1, 127, 127),
+                   update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 0, 3, -1),
+                   update(PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_SET, 2, 5, 1 << 20),
+                   update(PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_ADD, 2, 5, -3)}),
             PENSTOCK_OK);
   const TableView view = table_.view();
   EXPECT_EQ(table_.header()->rows, 100u);
@@ -47,6 +51,9 @@ TEST_F(Update, EveryFieldReachesItsCell) {
   EXPECT_EQ(view.gpu[4], 1000);
   EXPECT_EQ(view.bits[2 * 2 + 1], 2u);
   EXPECT_EQ(view.free[6], -14);
+  EXPECT_EQ(view.domain[128 + 127], 127);
+  EXPECT_EQ(view.domain[3], -1);
+  EXPECT_EQ(view.count[2 * 128 + 5], (1 << 20) - 3);
   EXPECT_EQ(table_.header()->generation, 1u);
 }
 
@@ -69,7 +76,7 @@ TEST_F(Update, RefusesWhatItCannotApply) {
     penstock_update wrong;
     std::uint32_t status;
   } cases[] = {
-      {update(7, PENSTOCK_UPDATE_SET, 0, 0, 0), PENSTOCK_INVALID_ARGUMENT},
+      {update(9, PENSTOCK_UPDATE_SET, 0, 0, 0), PENSTOCK_INVALID_ARGUMENT},
       {update(PENSTOCK_UPDATE_GPU, 2, 0, 0, 0), PENSTOCK_INVALID_ARGUMENT},
       {{PENSTOCK_UPDATE_GPU, 0, 0, 0, 1, 0}, PENSTOCK_INVALID_ARGUMENT},
       {update(PENSTOCK_UPDATE_GPU, PENSTOCK_UPDATE_SET, 1, 0, 0), PENSTOCK_INVALID_ARGUMENT},
@@ -86,6 +93,16 @@ TEST_F(Update, RefusesWhatItCannotApply) {
        PENSTOCK_OUT_OF_RANGE},
       {update(PENSTOCK_UPDATE_REQUESTED, PENSTOCK_UPDATE_ADD, 0, 0, -1), PENSTOCK_OUT_OF_RANGE},
       {update(PENSTOCK_UPDATE_FREE, PENSTOCK_UPDATE_ADD, 0, 0, INT64_MIN), PENSTOCK_OUT_OF_RANGE},
+      {update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_ADD, 0, 0, 1), PENSTOCK_INVALID_ARGUMENT},
+      {update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 2, 0, 1), PENSTOCK_INVALID_ARGUMENT},
+      {update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 0, 128, 1), PENSTOCK_INVALID_ARGUMENT},
+      {update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 0, 0, -2), PENSTOCK_OUT_OF_RANGE},
+      {update(PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 0, 0, 128), PENSTOCK_OUT_OF_RANGE},
+      {update(PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_SET, 3, 0, 1), PENSTOCK_INVALID_ARGUMENT},
+      {update(PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_SET, 0, 128, 1), PENSTOCK_INVALID_ARGUMENT},
+      {update(PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_SET, 0, 0, (1 << 20) + 1),
+       PENSTOCK_OUT_OF_RANGE},
+      {update(PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_ADD, 0, 0, -1), PENSTOCK_OUT_OF_RANGE},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(apply({update(PENSTOCK_UPDATE_FREE, PENSTOCK_UPDATE_SET, 0, 0, 5), c.wrong}),
@@ -112,7 +129,7 @@ TEST_F(Update, NoUpdatesAreOneUpdate) {
 // The same lists on a map from (field, column, row) to a value.
 TEST_F(Update, RandomListsMatchAMap) {
   using Cell = std::array<std::uint32_t, 3>;
-  HostTable table(64, 64, 3, 2, 5, 2);
+  HostTable table(64, 64, 3, 2, 5, 2, 2, 3);
   std::map<Cell, std::int64_t> cells;
   cells[{PENSTOCK_UPDATE_ROWS, 0, 0}] = 64;
   std::uint64_t applied = 0;
@@ -122,18 +139,25 @@ TEST_F(Update, RandomListsMatchAMap) {
     std::map<Cell, std::int64_t> after = cells;
     bool ok = true;
     for (const penstock_update& u : updates) {
-      const std::int64_t columns[] = {1, 3, 3, 3, 2, 5, 2};
-      const std::int64_t least[] = {0, 0, 0, 0, 0, 0, -PENSTOCK_MAX_FREE_VALUE};
-      const std::int64_t most[] = {
-          64, PENSTOCK_MAX_QUANTITY,  PENSTOCK_MAX_QUANTITY, PENSTOCK_MAX_QUANTITY, 1000,
-          1,  PENSTOCK_MAX_FREE_VALUE};
-      ok = ok && u.field <= PENSTOCK_UPDATE_FREE && u.mode <= PENSTOCK_UPDATE_ADD && u.row < 64;
+      const std::int64_t columns[] = {1, 3, 3, 3, 2, 5, 2, 2, 3};
+      const std::int64_t least[] = {0, 0, 0, 0, 0, 0, -PENSTOCK_MAX_FREE_VALUE, -1, 0};
+      const std::int64_t most[] = {64,
+                                   PENSTOCK_MAX_QUANTITY,
+                                   PENSTOCK_MAX_QUANTITY,
+                                   PENSTOCK_MAX_QUANTITY,
+                                   1000,
+                                   1,
+                                   PENSTOCK_MAX_FREE_VALUE,
+                                   63,
+                                   1 << 20};
+      ok = ok && u.field <= PENSTOCK_UPDATE_COUNT && u.mode <= PENSTOCK_UPDATE_ADD && u.row < 64;
       if (!ok || u.column >= columns[u.field]) {
         ok = false;
         break;
       }
       const bool add = u.mode == PENSTOCK_UPDATE_ADD;
-      ok = !add || (u.field != PENSTOCK_UPDATE_BIT && u.field != PENSTOCK_UPDATE_ROWS);
+      ok = !add || (u.field != PENSTOCK_UPDATE_BIT && u.field != PENSTOCK_UPDATE_ROWS &&
+                    u.field != PENSTOCK_UPDATE_DOMAIN);
       std::int64_t sum = 0;
       ok =
           ok && !__builtin_add_overflow(u.value, add ? after[{u.field, u.column, u.row}] : 0, &sum);
@@ -157,6 +181,10 @@ TEST_F(Update, RandomListsMatchAMap) {
         actual = table.header()->rows;
       } else if (cell[0] == PENSTOCK_UPDATE_BIT) {
         actual = table.bit(cell[1], cell[2]);
+      } else if (cell[0] == PENSTOCK_UPDATE_DOMAIN) {
+        actual = view.domain[cell[1] * 64 + cell[2]];
+      } else if (cell[0] == PENSTOCK_UPDATE_COUNT) {
+        actual = view.count[cell[1] * 64 + cell[2]];
       } else {
         actual = bases[cell[0]][cell[1] * 64 + cell[2]];
       }

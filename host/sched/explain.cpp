@@ -27,6 +27,7 @@ class Explainer {
         cells_(table.view()),
         program_(program),
         task_(task.record),
+        context_(cells_, program_.record, task_),
         reason_(reason),
         feasible_(table.rows()) {}
 
@@ -43,6 +44,7 @@ class Explainer {
   const TableView cells_;
   const Program& program_;
   const penstock_task& task_;
+  DecisionContext context_;
   const FilterReason& reason_;
   std::vector<std::uint8_t> feasible_;  // by row
 };
@@ -103,7 +105,7 @@ void Explainer::filter(Explanation* out) {
       if (PENSTOCK_COLUMN_OP_IS_SCORE(op.op)) continue;
       FilterVerdict& verdict = node.filters.emplace_back();
       verdict.filter = program_.names[i];
-      verdict.passed = scalar_filter(cells_, op, task_, row);
+      verdict.passed = scalar_filter(context_, op, row);
       if (verdict.passed) continue;
       verdict.reason = why(op, verdict.filter, row);
       node.feasible = false;
@@ -114,6 +116,7 @@ void Explainer::filter(Explanation* out) {
 }
 
 void Explainer::score(Explanation* out) {
+  context_.weigh_domains(feasible_.data());
   std::vector<std::int64_t> scores(table_.rows());
   for (std::uint32_t i = 0; i < program_.record.n_ops; ++i) {
     const penstock_column_op& op = program_.record.ops[i];
@@ -123,9 +126,9 @@ void Explainer::score(Explanation* out) {
       ScoreLine& line = node.scores.emplace_back();
       line.score = program_.names[i];
       line.weight = op.weight;
-      line.raw = scores[node.row] = scalar_score(cells_, op, task_, node.row);
+      line.raw = scores[node.row] = scalar_score(context_, op, node.row);
     }
-    scalar_normalise(op, scores.data(), feasible_.data(), table_.rows());
+    scalar_normalise(op, task_, scores.data(), feasible_.data(), table_.rows());
     for (NodeExplanation& node : out->nodes) {
       if (!node.feasible) continue;
       ScoreLine& line = node.scores.back();

@@ -76,7 +76,7 @@ Result<std::unique_ptr<NodeTable>> NodeTable::create(Pool* pool, std::shared_ptr
   penstock_node_table header{};
   const std::uint64_t bytes = penstock_node_table_init(
       &header, config.capacity, static_cast<std::uint32_t>(config.resources.size()), config.n_gpus,
-      config.bit_columns, static_cast<std::uint32_t>(config.free_columns.size()));
+      config.bit_columns, static_cast<std::uint32_t>(config.free_columns.size()), 0, 0);
   if (bytes == 0) {
     return error(Code::invalid_argument,
                  "node table: {} rows (1..{}), {} resources (1..{}), {} GPUs of a node (0..{}), {} "

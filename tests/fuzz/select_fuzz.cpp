@@ -2,12 +2,13 @@
 // checks accept has to run without a fault, and to the same bits on both host engines.
 //
 // Input, in this order; what is missing is zero:
-//   8 bytes    geometry: rows, spare rows / 64, resources, GPUs, bit columns, free columns, commit,
-//              and in bit 0 of the last whether the program is taken as it stands (8256 bytes)
-//   112 bytes  a header, looked at only by the check
+//   10 bytes   geometry: rows, spare rows / 64, resources, GPUs, bit columns, free columns, domain
+//              columns, count columns, commit, and in bit 0 of the last whether the program is
+//              taken as it stands (16576 bytes)
+//   144 bytes  a header, looked at only by the check
 //   program    tie, gpu_pick, best, seed (2 bytes), then for each of up to 7 operations the fields
 //              that matter, near their ranges
-//   tasks      up to 4 of 512 bytes, whose indices are brought near their ranges
+//   tasks      up to 4 of 1024 bytes, whose indices are brought near their ranges
 //   updates    up to 8 of 24 bytes
 //   cells      columns in the table's order, repeated until the table is full
 #include <algorithm>
@@ -86,20 +87,23 @@ class Input {
 }
 
 penstock_column_op read_op(Input& input, const penstock_node_table& header) {
-  constexpr std::uint8_t kCodes[] = {1, 2, 3, 4, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41};
+  constexpr std::uint8_t kCodes[] = {1,  2,  3,  4,  32, 33, 34, 35, 36,
+                                     37, 38, 39, 40, 5,  41, 42, 43, 45};
   penstock_column_op op = {};
-  op.op = kCodes[input.near(12)];
+  op.op = kCodes[input.near(16)];
   op.normalise = static_cast<std::uint8_t>(input.near(5));
   op.weight = input.near(40) == 41 ? input.take<std::int32_t>()
                                    : static_cast<std::int32_t>(input.near(9)) - 4;
   if (!PENSTOCK_COLUMN_OP_IS_SCORE(op.op)) op.normalise = 0, op.weight = 0;
-  const bool bits = op.op == PENSTOCK_FILTER_BITS || op.op == PENSTOCK_SCORE_BITS;
-  if (bits) op.group = static_cast<std::uint8_t>(input.near(2));
-  if (bits || op.op == PENSTOCK_FILTER_GPU || op.op == PENSTOCK_FILTER_ROW) return op;
+  const bool grouped = op.op == PENSTOCK_FILTER_BITS || op.op == PENSTOCK_SCORE_BITS ||
+                       op.op == PENSTOCK_FILTER_DOMAINS || op.op == PENSTOCK_SCORE_DOMAINS ||
+                       op.op == PENSTOCK_SCORE_SPREAD;
+  if (grouped) op.group = static_cast<std::uint8_t>(input.near(2));
+  if (grouped || op.op == PENSTOCK_FILTER_GPU || op.op == PENSTOCK_FILTER_ROW) return op;
   const bool free_columns =
       op.op == PENSTOCK_SCORE_FEATURES || op.op == PENSTOCK_SCORE_GPU_CLUSTERING;
-  const bool weighted =
-      op.op == PENSTOCK_SCORE_LEAST_ALLOCATED || op.op == PENSTOCK_SCORE_MOST_ALLOCATED;
+  const bool weighted = op.op == PENSTOCK_SCORE_LEAST_ALLOCATED ||
+                        op.op == PENSTOCK_SCORE_MOST_ALLOCATED || op.op == PENSTOCK_SCORE_RATIO;
   const bool machine = op.op == PENSTOCK_SCORE_BEST_FIT || op.op == PENSTOCK_SCORE_DOT_PRODUCT;
   const std::uint32_t columns = free_columns ? header.n_free : header.n_resources;
   op.n = static_cast<std::uint8_t>(op.op == PENSTOCK_SCORE_GPU_PACKING ? 1 : input.near(6));
@@ -126,6 +130,9 @@ penstock_program read_program(Input& input, const penstock_node_table& header) {
   // Most programs that are refused for their order would be fine sorted.
   std::stable_partition(program.ops, program.ops + program.n_ops,
                         [](const auto& op) { return !PENSTOCK_COLUMN_OP_IS_SCORE(op.op); });
+  if (input.near(1) == 1)
+    for (std::uint32_t i = 0; i < PENSTOCK_SHAPE_POINTS; i++)
+      program.shape[i] = static_cast<std::uint8_t>(input.near(100));
   return program;
 }
 
@@ -152,7 +159,33 @@ penstock_task read_task(Input& input, const penstock_node_table& header) {
     column = column % 2 == 0 ? 0 : static_cast<std::uint16_t>(column % header.n_bits);
   for (std::uint16_t& column : task.count)
     column = static_cast<std::uint16_t>(column % (header.n_free + 1u));
-  task.reserved = 0;
+  task.n_domain_terms %= PENSTOCK_MAX_DOMAIN_TERMS + 2;
+  task.n_raises %= PENSTOCK_MAX_RAISES + 2;
+  const auto domain_column = [&](std::uint16_t column) {
+    return static_cast<std::uint16_t>(
+        column % 4 == 0 || header.n_domains == 0 ? PENSTOCK_ROW_DOMAIN : column % header.n_domains);
+  };
+  const auto count_column = [&](std::uint16_t column) {
+    return static_cast<std::uint16_t>(column % std::max(header.n_counts, 1u));
+  };
+  for (penstock_domain_term& term : task.domain_terms) {
+    term.domain = domain_column(term.domain);
+    term.count = count_column(term.count);
+    term.nodes = count_column(term.nodes);
+    term.group %= 4;
+    term.kind = static_cast<std::uint8_t>(term.kind % 16 == 0 ? 3 : term.kind % 3);
+    if (term.weight < -PENSTOCK_MAX_WEIGHT) term.weight = 1;
+    if (term.weight > PENSTOCK_MAX_WEIGHT && term.self % 4 != 0) term.weight %= 7;
+    term.self &= 1;
+    term.domains %= header.capacity + 1;
+    term.reserved = 0;
+  }
+  for (penstock_raise& raise : task.raises) {
+    raise.domain = domain_column(raise.domain);
+    raise.count = count_column(raise.count);
+    raise.eligible = static_cast<std::uint16_t>(raise.eligible % header.n_bits);
+    raise.reserved = 0;
+  }
   return task;
 }
 
@@ -172,6 +205,15 @@ void fill_cells(Input& input, HostTable* table) {
   fill(view.scored, words(header.n_resources));
   fill(view.gpu, words(header.n_gpus));
   fill(view.free, words(header.n_free));
+  const auto fill_small = [&](std::int32_t* base, std::size_t n, std::int64_t most) {
+    for (std::size_t i = 0; i < n; i++) {
+      const std::int64_t value = values[at++ % values.size()];
+      // Most cells are within their bounds; the others are what a conversion makes of them.
+      base[i] = static_cast<std::int32_t>(value % 7 == 0 ? value : value % most);
+    }
+  };
+  fill_small(view.domain, words(header.n_domains), 70);
+  fill_small(view.count, words(header.n_counts), 9);
   for (std::size_t i = 0; i < words(header.n_bits) / 64; i++) {
     const auto value = static_cast<std::uint64_t>(values[at++ % values.size()]);
     // The node bits are mostly set, others are mixed.
@@ -198,9 +240,12 @@ void run(Input input) {
   const std::uint32_t gpus = input.take<std::uint8_t>() % 6;
   const std::uint32_t bits = 2 + input.take<std::uint8_t>() % 8;
   const std::uint32_t free_columns = input.take<std::uint8_t>() % 5;
+  const std::uint32_t domains = input.take<std::uint8_t>() % 4;
+  const std::uint32_t counts = input.take<std::uint8_t>() % 5;
   const auto commit = input.take<std::uint8_t>();
   const bool as_it_stands = input.take<std::uint8_t>() & 1;
-  HostTable table(rows, std::max(rows + spare, 1u), resources, gpus, bits, free_columns);
+  HostTable table(rows, std::max(rows + spare, 1u), resources, gpus, bits, free_columns, domains,
+                  counts);
   check_header(input);
 
   const auto program =
@@ -212,7 +257,7 @@ void run(Input input) {
   std::vector<penstock_update> updates(input.take<std::uint8_t>() % 9);
   for (penstock_update& update : updates) {
     update = input.take<penstock_update>();
-    update.field %= PENSTOCK_UPDATE_FREE + 2;
+    update.field %= PENSTOCK_UPDATE_COUNT + 2;
     update.row %= table.header()->capacity + 1;
     update.column %= 9;
   }
