@@ -8,7 +8,7 @@
 #include "penstock/descriptor/node_table.h"
 #include "penstock/sched/csv.h"
 #include "penstock/sched/json_field.h"
-#include "penstock/sched/kubernetes_pod.h"
+#include "penstock/sched/kubernetes_objects.h"
 #include "penstock/sched/quantity.h"
 
 namespace penstock {
@@ -33,19 +33,6 @@ Result<Amounts> read_amounts(const JsonField& field) {
 
 namespace {
 
-Result<Taint> read_taint(const JsonField& item) {
-  PENSTOCK_TRY(item.expect_object());
-  Taint taint;
-  PENSTOCK_ASSIGN(taint.key, item.member("key").text());
-  PENSTOCK_ASSIGN(taint.value, item.member("value").text());
-  PENSTOCK_ASSIGN(taint.effect, item.member("effect").text());
-  if (taint.effect != "NoSchedule" && taint.effect != "PreferNoSchedule" &&
-      taint.effect != "NoExecute") {
-    return item.member("effect").wrong("NoSchedule, PreferNoSchedule or NoExecute");
-  }
-  return taint;
-}
-
 // Reads the objects of one document.
 class Reader {
  public:
@@ -53,38 +40,25 @@ class Reader {
   Result<KubernetesCluster> finish(const std::string& name);
 
  private:
+  Status read_one(const std::string& kind, const JsonField& object);
   Status read_node(const JsonField& object);
   Status read_pod(const JsonField& object);
 
   KubernetesCluster cluster_;
   std::set<std::string> node_names_, pod_names_;
   std::map<std::string, std::size_t> ignored_;  // objects of other kinds
-  std::size_t with_images_ = 0;
 };
 
 Status Reader::read_node(const JsonField& object) {
-  KubernetesNode node;
-  const JsonField metadata = object.member("metadata"), spec = object.member("spec"),
-                  status = object.member("status");
-  PENSTOCK_TRY(metadata.expect_object());
-  PENSTOCK_TRY(spec.expect_object());
-  PENSTOCK_TRY(status.expect_object());
-  const JsonField name = metadata.member("name");
-  PENSTOCK_ASSIGN(node.facts.name, name.text());
-  if (node.facts.name.empty()) return name.wrong("a name");
+  PENSTOCK_ASSIGN(KubernetesNode node, read_kubernetes_node(object));
   if (!node_names_.insert(node.facts.name).second) {
-    return name.wrong("a name of its own, and another node has it");
+    const JsonField metadata = object.member("metadata");
+    return metadata.member("name").wrong("a name of its own, and another node has it");
   }
-  PENSTOCK_ASSIGN(node.facts.labels, metadata.member("labels").texts());
-  PENSTOCK_ASSIGN(node.facts.taints, read_list<Taint>(spec.member("taints"), read_taint));
-  PENSTOCK_ASSIGN(node.unschedulable, spec.member("unschedulable").boolean());
-  PENSTOCK_ASSIGN(node.allocatable, read_amounts(status.member("allocatable")));
   if (node.allocatable.empty()) {
     cluster_.warnings.push_back(fmt::format(
         "node {} has no status.allocatable, so that nothing fits there", node.facts.name));
   }
-  const JsonField images = status.member("images");
-  if (images.present() && images.json().is_array() && !images.json().empty()) ++with_images_;
   if (cluster_.nodes.size() == PENSTOCK_MAX_ROWS) {
     return error(Code::out_of_range, "{}: more than {} nodes", object.where(), PENSTOCK_MAX_ROWS);
   }
@@ -104,25 +78,42 @@ Status Reader::read_pod(const JsonField& object) {
   return {};
 }
 
+// An object of a kind that is no list.
+Status Reader::read_one(const std::string& kind, const JsonField& object) {
+  if (kind == "Node") return read_node(object);
+  if (kind == "Pod") return read_pod(object);
+  if (kind == "Namespace") {
+    PENSTOCK_ASSIGN(KubernetesNamespace space, read_kubernetes_namespace(object));
+    cluster_.namespaces.push_back(std::move(space));
+    return {};
+  }
+  if (is_owner_kind(kind)) {
+    PENSTOCK_ASSIGN(KubernetesOwner owner, read_kubernetes_owner(object, kind));
+    cluster_.owners.push_back(std::move(owner));
+    return {};
+  }
+  ++ignored_[kind];
+  return {};
+}
+
 Status Reader::read(const JsonField& object) {
   if (!object.present() || !object.json().is_object()) return object.wrong("an object");
   PENSTOCK_ASSIGN(const std::string kind, object.member("kind").text());
-  if (kind == "Node") return read_node(object);
-  if (kind == "Pod") return read_pod(object);
-  if (kind == "List" || kind == "NodeList" || kind == "PodList") {
-    const JsonField items = object.member("items");
-    return items.each([&](const JsonField& item) -> Status {
-      // Items of a NodeList or PodList need not name their kind.
-      if (item.present() && item.json().is_object() && !item.member("kind").present()) {
-        if (kind == "NodeList") return read_node(item);
-        if (kind == "PodList") return read_pod(item);
-      }
-      return read(item);
-    });
-  }
   if (kind.empty()) return object.member("kind").wrong("Node, Pod, List, NodeList or PodList");
-  ++ignored_[kind];
-  return {};
+  const bool mixed = kind == "List";
+  const std::string of_items =
+      kind.ends_with("List") ? kind.substr(0, kind.size() - std::string_view("List").size()) : "";
+  const bool one_kind =
+      of_items == "Node" || of_items == "Pod" || of_items == "Namespace" || is_owner_kind(of_items);
+  if (!mixed && !one_kind) return read_one(kind, object);
+  const JsonField items = object.member("items");
+  return items.each([&](const JsonField& item) -> Status {
+    // Items of a NodeList and the like need not name their kind.
+    if (one_kind && item.present() && item.json().is_object() && !item.member("kind").present()) {
+      return read_one(of_items, item);
+    }
+    return read(item);
+  });
 }
 
 Result<KubernetesCluster> Reader::finish(const std::string& name) {
@@ -134,23 +125,11 @@ Result<KubernetesCluster> Reader::finish(const std::string& name) {
                  name);
   }
   if (cluster_.nodes.empty()) warnings.push_back("the document holds no node");
-  std::size_t with_affinity = 0;
   for (const KubernetesPod& pod : cluster_.pods) {
     if (!pod.node_name.empty() && !node_names_.contains(pod.node_name)) {
       warnings.push_back(fmt::format("pod {} runs on node {}, which is not in the document",
                                      pod.name, pod.node_name));
     }
-    if (!pod.node_name.empty() && pod.has_pod_affinity) ++with_affinity;
-  }
-  if (with_affinity > 0) {
-    warnings.push_back(
-        fmt::format("unsupported: what the pod affinity of {} placed pods means for other pods is "
-                    "not evaluated",
-                    with_affinity));
-  }
-  if (with_images_ > 0) {
-    warnings.push_back(fmt::format(
-        "unsupported: ImageLocality is not scored, and {} nodes list images", with_images_));
   }
   for (const auto& [kind, count] : ignored_) {
     warnings.push_back(fmt::format("{} objects of kind {} are ignored", count, kind));

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "penstock/sched/kubernetes_objects.h"
 #include "penstock/sched/kubernetes_request.h"
 
 namespace penstock {
@@ -227,25 +228,8 @@ Status find_unsupported(const JsonField& spec, KubernetesPod* pod) {
     pod->unsupported.push_back(
         fmt::format("unsupported: {} ({}) of the pod: not evaluated", what, n));
   };
-  PENSTOCK_ASSIGN(const std::size_t spread, count_items(spec.member("topologySpreadConstraints")));
-  note(spread, "topologySpreadConstraints");
-  const JsonField affinities = spec.member("affinity");
-  for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
-    const JsonField affinity = affinities.member(kind);
-    PENSTOCK_TRY(affinity.expect_object());
-    std::size_t terms = 0;
-    for (const char* list : {"requiredDuringSchedulingIgnoredDuringExecution",
-                             "preferredDuringSchedulingIgnoredDuringExecution"}) {
-      PENSTOCK_ASSIGN(const std::size_t n, count_items(affinity.member(list)));
-      terms += n;
-    }
-    pod->has_pod_affinity = pod->has_pod_affinity || terms > 0;
-    note(terms, kind);
-  }
   PENSTOCK_ASSIGN(const std::size_t claims, count_items(spec.member("resourceClaims")));
   note(claims, "resourceClaims");
-  PENSTOCK_ASSIGN(const std::size_t gates, count_items(spec.member("schedulingGates")));
-  note(gates, "schedulingGates");
   PENSTOCK_ASSIGN(const std::size_t volumes, count_persistent_volumes(spec.member("volumes")));
   note(volumes, "persistent volumes");
   return {};
@@ -258,12 +242,11 @@ Result<KubernetesPod> read_kubernetes_pod(const JsonField& object) {
   const JsonField metadata = object.member("metadata"), spec = object.member("spec"),
                   status = object.member("status");
   for (const JsonField* part : {&metadata, &spec, &status}) PENSTOCK_TRY(part->expect_object());
-  PENSTOCK_ASSIGN(std::string space, metadata.member("namespace").text());
   const JsonField name_field = metadata.member("name");
   PENSTOCK_ASSIGN(const std::string name, name_field.text());
   if (name.empty()) return name_field.wrong("a name");
-  if (space.empty()) space = "default";
-  pod.name = space + "/" + name;
+  PENSTOCK_TRY(read_pod_relations(object, &pod));
+  pod.name = pod.namespace_name + "/" + name;
   PENSTOCK_ASSIGN(pod.node_name, spec.member("nodeName").text());
   PENSTOCK_TRY(read_requests(object, &pod));
   PENSTOCK_ASSIGN(pod.node_selector, spec.member("nodeSelector").texts());

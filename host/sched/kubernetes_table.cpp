@@ -110,6 +110,14 @@ Result<Task> make_kubernetes_task(NodeTable& table, const KubernetesPod& pod) {
   Task task;
   task.name = pod.name;
   task.unsupported = pod.unsupported;
+  const auto note = [&task](std::size_t n, const char* what) {
+    if (n == 0) return;
+    task.unsupported.push_back(
+        fmt::format("unsupported: {} ({}) of the pod: not evaluated", what, n));
+  };
+  note(pod.spread.size(), "topologySpreadConstraints");
+  note(pod.affinity.required.size() + pod.affinity.preferred.size(), "podAffinity");
+  note(pod.anti_affinity.required.size() + pod.anti_affinity.preferred.size(), "podAntiAffinity");
   fill_requests(table.catalogue(), pod, &task.record);
   PENSTOCK_TRY(add_taint_terms(&table, pod.tolerations, &task));
   PENSTOCK_TRY(add_affinity_terms(&table, pod, &task));
@@ -163,6 +171,7 @@ Result<std::vector<PendingDecision>> place_pending(const KubernetesCluster& clus
       out.reason = task.status().message();
       continue;
     }
+    out.warnings = task.value().unsupported;
     PENSTOCK_ASSIGN(auto placed, table->place(rules, {&task.value(), 1}, true));
     out.decision = std::move(placed[0]);
     if (out.decision.row >= 0) {

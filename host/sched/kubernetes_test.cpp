@@ -47,12 +47,12 @@ TEST(Kubernetes, ReadsEveryKindOfList) {
   const KubernetesCluster cluster = read(R"({"kind":"List","items":[
     {"kind":"NodeList","items":[{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":1}}}]},
     {"kind":"PodList","items":[{"metadata":{"name":"p","namespace":"s"},"spec":{"nodeName":"n"}}]},
-    {"kind":"Service","metadata":{"name":"x"}},{"kind":"Service","metadata":{"name":"y"}}]})");
+    {"kind":"Job","metadata":{"name":"x"}},{"kind":"Job","metadata":{"name":"y"}}]})");
   ASSERT_EQ(cluster.nodes.size(), 1u);
   ASSERT_EQ(cluster.pods.size(), 1u);
   EXPECT_EQ(cluster.pods[0].name, "s/p");
   EXPECT_EQ(cluster.pods[0].node_name, "n");
-  EXPECT_THAT(cluster.warnings, ElementsAre("2 objects of kind Service are ignored"));
+  EXPECT_THAT(cluster.warnings, ElementsAre("2 objects of kind Job are ignored"));
 }
 
 TEST(Kubernetes, LeavesOutPodsThatHaveEnded) {
@@ -102,34 +102,117 @@ TEST(Kubernetes, OnTheHostsNetworkAContainersPortIsTheHosts) {
 }
 
 TEST(Kubernetes, SaysWhichTermsItDoesNotEvaluate) {
-  const KubernetesPod pod = read_pod(R"({"topologySpreadConstraints":[{},{}],
-    "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]},
-      "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{}],
-                         "requiredDuringSchedulingIgnoredDuringExecution":[{}]}},
-    "resourceClaims":[{}],"schedulingGates":[{}],
+  const KubernetesPod pod = read_pod(R"({"resourceClaims":[{}],"schedulingGates":[{"name":"g"}],
     "volumes":[{"persistentVolumeClaim":{"claimName":"x"}},{"emptyDir":{}}]})");
-  EXPECT_TRUE(pod.has_pod_affinity);
+  EXPECT_THAT(pod.gates, ElementsAre("g"));
   EXPECT_THAT(pod.unsupported,
-              ElementsAre("unsupported: topologySpreadConstraints (2) of the pod: not evaluated",
-                          "unsupported: podAffinity (1) of the pod: not evaluated",
-                          "unsupported: podAntiAffinity (2) of the pod: not evaluated",
-                          "unsupported: resourceClaims (1) of the pod: not evaluated",
-                          "unsupported: schedulingGates (1) of the pod: not evaluated",
+              ElementsAre("unsupported: resourceClaims (1) of the pod: not evaluated",
                           "unsupported: persistent volumes (1) of the pod: not evaluated"));
+}
+
+TEST(Kubernetes, ReadsWhatAPodSaysOfOtherPods) {
+  const KubernetesPod pod = read_pod(R"({"topologySpreadConstraints":[
+      {"maxSkew":2,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","minDomains":3,
+       "labelSelector":{"matchLabels":{"a":"1"},"matchExpressions":[
+         {"key":"b","operator":"NotIn","values":["x"]}]},
+       "nodeAffinityPolicy":"Ignore","nodeTaintsPolicy":"Honor","matchLabelKeys":["h"]},
+      {"maxSkew":1,"topologyKey":"host","whenUnsatisfiable":"ScheduleAnyway"}],
+    "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+        {"topologyKey":"zone","labelSelector":{},"namespaces":["n"],"namespaceSelector":{},
+         "matchLabelKeys":["k"],"mismatchLabelKeys":["l"]}]},
+      "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
+        {"weight":30,"podAffinityTerm":{"topologyKey":"rack"}}]}},
+    "priority":-7,"preemptionPolicy":"Never","schedulerName":"s",
+    "containers":[{"image":"i:1"},{}],"initContainers":[{"image":"j"}]})");
+  ASSERT_EQ(pod.spread.size(), 2u);
+  const SpreadConstraint& first = pod.spread[0];
+  EXPECT_EQ(first.max_skew, 2);
+  EXPECT_EQ(first.topology_key, "zone");
+  EXPECT_TRUE(first.required);
+  EXPECT_EQ(first.min_domains, 3);
+  EXPECT_FALSE(first.honor_node_affinity);
+  EXPECT_TRUE(first.honor_node_taints);
+  EXPECT_THAT(first.match_label_keys, ElementsAre("h"));
+  EXPECT_TRUE(first.selector.present);
+  EXPECT_THAT(first.selector.labels, ElementsAre(Pair("a", "1")));
+  ASSERT_EQ(first.selector.expressions.size(), 1u);
+  EXPECT_EQ(first.selector.expressions[0].operation, "NotIn");
+  EXPECT_FALSE(pod.spread[1].required);
+  EXPECT_EQ(pod.spread[1].min_domains, 1);
+  EXPECT_TRUE(pod.spread[1].honor_node_affinity);
+  EXPECT_FALSE(pod.spread[1].honor_node_taints);
+  EXPECT_FALSE(pod.spread[1].selector.present);
+  ASSERT_EQ(pod.affinity.required.size(), 1u);
+  const PodAffinityTerm& term = pod.affinity.required[0];
+  EXPECT_EQ(term.topology_key, "zone");
+  EXPECT_TRUE(term.selector.present);
+  EXPECT_TRUE(term.namespace_selector.present);
+  EXPECT_THAT(term.namespaces, ElementsAre("n"));
+  EXPECT_THAT(term.match_label_keys, ElementsAre("k"));
+  EXPECT_THAT(term.mismatch_label_keys, ElementsAre("l"));
+  ASSERT_EQ(pod.anti_affinity.preferred.size(), 1u);
+  EXPECT_EQ(pod.anti_affinity.preferred[0].weight, 30);
+  EXPECT_FALSE(pod.anti_affinity.preferred[0].term.namespace_selector.present);
+  EXPECT_EQ(pod.priority, -7);
+  EXPECT_FALSE(pod.preempts);
+  EXPECT_EQ(pod.scheduler_name, "s");
+  EXPECT_THAT(pod.images, ElementsAre("j", "i:1"));
+  EXPECT_EQ(pod.containers, 3u);
+}
+
+TEST(Kubernetes, ReadsMetadataAndStatusOfAPod) {
+  const KubernetesCluster cluster = read(R"({"kind":"Pod","metadata":{"name":"p","namespace":"s",
+    "uid":"u","labels":{"a":"b"},"creationTimestamp":"2026-01-31T12:00:05Z",
+    "deletionTimestamp":"2026-02-01T00:00:00Z","ownerReferences":[
+      {"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","controller":true}]},
+    "spec":{},"status":{"nominatedNodeName":"n","startTime":"1970-01-02T01:00:00.5+01:00"}})");
+  ASSERT_EQ(cluster.pods.size(), 1u);
+  const KubernetesPod& pod = cluster.pods[0];
+  EXPECT_EQ(pod.uid, "u");
+  EXPECT_EQ(pod.namespace_name, "s");
+  EXPECT_THAT(pod.labels, ElementsAre(Pair("a", "b")));
+  EXPECT_TRUE(pod.terminating);
+  EXPECT_TRUE(pod.preempts);
+  EXPECT_EQ(pod.creation_time_s, 1769860805);  // date -d 2026-01-31T12:00:05Z +%s
+  EXPECT_EQ(pod.start_time_s, 86400);
+  EXPECT_EQ(pod.nominated_node, "n");
+  ASSERT_EQ(pod.owners.size(), 1u);
+  EXPECT_EQ(pod.owners[0].api_version, "apps/v1");
+  EXPECT_TRUE(pod.owners[0].controller);
+}
+
+TEST(Kubernetes, ReadsImagesOwnersAndNamespaces) {
+  const KubernetesCluster cluster = read(R"({"kind":"List","items":[
+    {"kind":"Node","metadata":{"name":"n"},"status":{"images":[
+      {"names":["i@sha256:0","i:1"],"sizeBytes":7}]}},
+    {"kind":"NamespaceList","items":[{"metadata":{"name":"s","labels":{"team":"t"}}}]},
+    {"kind":"Service","metadata":{"name":"x","namespace":"s"},"spec":{"selector":{"a":"1"}}},
+    {"kind":"Service","metadata":{"name":"headless"},"spec":{}},
+    {"kind":"ReplicaSet","metadata":{"name":"r"},"spec":{"selector":{"matchExpressions":[
+      {"key":"a","operator":"Exists"}]}}}]})");
+  ASSERT_EQ(cluster.nodes.size(), 1u);
+  ASSERT_EQ(cluster.nodes[0].images.size(), 1u);
+  EXPECT_THAT(cluster.nodes[0].images[0].names, ElementsAre("i@sha256:0", "i:1"));
+  EXPECT_EQ(cluster.nodes[0].images[0].bytes, 7);
+  ASSERT_EQ(cluster.namespaces.size(), 1u);
+  EXPECT_EQ(cluster.namespaces[0].name, "s");
+  EXPECT_THAT(cluster.namespaces[0].labels, ElementsAre(Pair("team", "t")));
+  ASSERT_EQ(cluster.owners.size(), 3u);
+  EXPECT_EQ(cluster.owners[0].namespace_name, "s");
+  EXPECT_THAT(cluster.owners[0].selector.labels, ElementsAre(Pair("a", "1")));
+  EXPECT_FALSE(cluster.owners[1].selector.present);
+  EXPECT_EQ(cluster.owners[2].kind, "ReplicaSet");
+  EXPECT_EQ(cluster.owners[2].selector.expressions.size(), 1u);
 }
 
 TEST(Kubernetes, WarnsOfWhatConcernsTheWholeCluster) {
   const KubernetesCluster cluster = read(R"({"kind":"List","items":[
-    {"kind":"Node","metadata":{"name":"n"},"status":{"images":[{}]}},
-    {"kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"m","affinity":{"podAffinity":
-      {"requiredDuringSchedulingIgnoredDuringExecution":[{}]}}}}]})");
-  EXPECT_THAT(
-      cluster.warnings,
-      ElementsAre("node n has no status.allocatable, so that nothing fits there",
-                  "pod default/p runs on node m, which is not in the document",
-                  "unsupported: what the pod affinity of 1 placed pods means for other pods is not "
-                  "evaluated",
-                  "unsupported: ImageLocality is not scored, and 1 nodes list images"));
+    {"kind":"Node","metadata":{"name":"n"}},{"kind":"ConfigMap"},
+    {"kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"m"}}]})");
+  EXPECT_THAT(cluster.warnings,
+              ElementsAre("node n has no status.allocatable, so that nothing fits there",
+                          "pod default/p runs on node m, which is not in the document",
+                          "1 objects of kind ConfigMap are ignored"));
 }
 
 TEST(Kubernetes, WhatIsWrongIsNamed) {
@@ -180,6 +263,22 @@ TEST(Kubernetes, WhatIsWrongIsNamed) {
           "preferredDuringSchedulingIgnoredDuringExecution":[{"preference":{}}]}}}})",
        "c.json: spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
        "weight: found nothing, expected a whole number from 1 to 100"},
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"topologySpreadConstraints":[{}]}})",
+       "c.json: spec.topologySpreadConstraints[0].maxSkew: found nothing, expected a whole number"},
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"topologySpreadConstraints":[
+          {"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"No"}]}})",
+       "whenUnsatisfiable: found \"No\", expected DoNotSchedule or ScheduleAnyway"},
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"affinity":{"podAffinity":{
+          "requiredDuringSchedulingIgnoredDuringExecution":[{}]}}}})",
+       "DuringExecution[0].topologyKey: found nothing, expected the key of a label of nodes"},
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"affinity":{"podAntiAffinity":{
+          "requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z","labelSelector":{
+          "matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]}}]}}}})",
+       "matchExpressions[0].operator: found \"Gt\", expected In, NotIn, Exists or DoesNotExist"},
+      {R"({"kind":"Pod","metadata":{"name":"p","creationTimestamp":"today"}})",
+       "c.json: metadata.creationTimestamp: found \"today\", expected a time such as"},
+      {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"priority":3000000000}})",
+       "c.json: spec.priority: found 3000000000, expected a whole number from"},
       {R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":["x"]}})",
        "c.json: spec.nodeName: found array, expected a text"},
   };

@@ -51,11 +51,11 @@ Status place(penstock_cluster& handle, const std::string& name, bool commit,
     return penstock::error(Code::not_found, "no pending pod '{}'; pods are named namespace/name",
                            name);
   }
-  if (!pod->unsupported.empty()) {
-    return penstock::error(Code::unsupported, "pod '{}': {}", name, pod->unsupported.front());
-  }
   handle.table->new_batch();
   PENSTOCK_ASSIGN(const penstock::Task task, penstock::make_kubernetes_task(*handle.table, *pod));
+  if (!task.unsupported.empty()) {
+    return penstock::error(Code::unsupported, "pod '{}': {}", name, task.unsupported.front());
+  }
   PENSTOCK_ASSIGN(const auto decisions,
                   handle.table->place(handle.policy, std::span(&task, 1), commit));
   const penstock::Decision& decision = decisions.front();
