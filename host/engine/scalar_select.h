@@ -25,6 +25,11 @@ struct DecisionContext {
   // From here on filters can be run.
   DecisionContext(const TableView& of_table, const penstock_program& of_program,
                   const penstock_task& of_task);
+  // Leaves all of `terms` to the caller.
+  struct Unprepared {};
+  DecisionContext(const TableView& of_table, const penstock_program& of_program,
+                  const penstock_task& of_task, Unprepared)
+      : table(of_table), program(of_program), task(of_task) {}
   // From here on scores can be run. feasible[row] is not 0 for the rows below header.rows that pass
   // all filters.
   void weigh_domains(const std::uint8_t* feasible);

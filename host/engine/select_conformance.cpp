@@ -79,6 +79,53 @@ void fill_bits(SeededRandom& random, HostTable* table) {
   }
 }
 
+// Zones and racks, or nearly a domain for each row, and rows that have none.
+void fill_domains(SeededRandom& random, HostTable* table) {
+  const TableView view = table->view();
+  const penstock_node_table& header = *table->header();
+  for (std::uint32_t d = 0; d < header.n_domains; d++) {
+    const std::int64_t domains[] = {1, 5, 63, 64, header.capacity};
+    const std::int64_t n = std::min<std::int64_t>(domains[random.below(5)], header.capacity);
+    const std::int64_t least = random.one_in(2) ? 0 : -1;
+    for (std::uint32_t row = 0; row < header.capacity; row++)
+      view.domain_column(d)[row] = static_cast<std::int32_t>(random.between(least, n - 1));
+  }
+  for (std::uint32_t c = 0; c < header.n_counts; c++) {
+    const std::int64_t mosts[] = {0, 1, 4, 100, PENSTOCK_MAX_DOMAIN_COUNT};
+    const std::int64_t most = mosts[random.below(5)];
+    const std::int64_t least = most > 1 && random.one_in(2) ? most / 2 : 0;
+    for (std::uint32_t domain = 0; domain < header.capacity; domain++)
+      view.count_column(c)[domain] = static_cast<std::int32_t>(random.between(least, most));
+  }
+}
+
+void damage_domains(SeededRandom& random, HostTable* table) {
+  const TableView view = table->view();
+  const penstock_node_table& header = *table->header();
+  const auto damaged = [&] {
+    const std::int32_t extremes[] = {INT32_MIN, INT32_MAX, -2,
+                                     static_cast<std::int32_t>(header.capacity),
+                                     PENSTOCK_MAX_DOMAIN_COUNT + 1};
+    return extremes[random.below(std::size(extremes))];
+  };
+  const std::uint64_t n = random.below(header.capacity / 8);
+  for (std::uint64_t i = 0; i < n; i++) {
+    const std::uint64_t cell = random.below(header.capacity);
+    if (header.n_domains > 0)
+      view.domain_column(static_cast<std::uint32_t>(random.below(header.n_domains)))[cell] =
+          damaged();
+    if (header.n_counts > 0)
+      view.count_column(static_cast<std::uint32_t>(random.below(header.n_counts)))[cell] =
+          damaged();
+  }
+  if (header.n_domains == 0 || !random.one_in(3)) return;
+  auto* logs = const_cast<double*>(view.logs);
+  for (std::uint32_t i = 0; i <= header.capacity; i++) {
+    const std::uint64_t bits = random.next();
+    std::memcpy(&logs[i], &bits, sizeof bits);
+  }
+}
+
 void damage(SeededRandom& random, HostTable* table) {
   const TableView view = table->view();
   const penstock_node_table& header = *table->header();
@@ -101,13 +148,18 @@ HostTable make_table(SeededRandom& random, Scale scale, const SelectRules& rules
   auto rows = static_cast<std::uint32_t>(random.below(rules.max_rows + 1));
   if (random.one_in(2)) rows = std::min(kRows[random.below(std::size(kRows))], rules.max_rows);
   const auto spare = static_cast<std::uint32_t>(random.below(3) * 64);
-  HostTable table(rows, std::max(rows + spare, 1u), static_cast<std::uint32_t>(1 + random.below(6)),
-                  static_cast<std::uint32_t>(random.below(9)),
-                  static_cast<std::uint32_t>(2 + random.below(10)),
-                  static_cast<std::uint32_t>(random.below(9)));
+  HostTable table(
+      rows, std::max(rows + spare, 1u), static_cast<std::uint32_t>(1 + random.below(6)),
+      static_cast<std::uint32_t>(random.below(9)), static_cast<std::uint32_t>(2 + random.below(10)),
+      static_cast<std::uint32_t>(random.below(9)), static_cast<std::uint32_t>(random.below(4)),
+      static_cast<std::uint32_t>(random.below(6)));
   fill_columns(random, scale, &table);
   fill_bits(random, &table);
-  if (rules.damaged && random.one_in(5)) damage(random, &table);
+  fill_domains(random, &table);
+  if (rules.damaged && random.one_in(5)) {
+    damage(random, &table);
+    damage_domains(random, &table);
+  }
   return table;
 }
 
@@ -117,8 +169,8 @@ bool fill_list(SeededRandom& random, const penstock_node_table& header, Scale sc
   const bool free_columns =
       op->op == PENSTOCK_SCORE_FEATURES || op->op == PENSTOCK_SCORE_GPU_CLUSTERING;
   const bool machine = op->op == PENSTOCK_SCORE_BEST_FIT || op->op == PENSTOCK_SCORE_DOT_PRODUCT;
-  const bool weighted =
-      op->op == PENSTOCK_SCORE_LEAST_ALLOCATED || op->op == PENSTOCK_SCORE_MOST_ALLOCATED;
+  const bool weighted = op->op == PENSTOCK_SCORE_LEAST_ALLOCATED ||
+                        op->op == PENSTOCK_SCORE_MOST_ALLOCATED || op->op == PENSTOCK_SCORE_RATIO;
   const std::uint32_t columns = free_columns ? header.n_free : header.n_resources;
   if (columns == 0) return false;
   op->n = static_cast<std::uint8_t>(1 + random.below(5));
@@ -137,15 +189,21 @@ bool fill_list(SeededRandom& random, const penstock_node_table& header, Scale sc
   return true;
 }
 
+bool has_group(const penstock_column_op& op) {
+  return op.op == PENSTOCK_FILTER_BITS || op.op == PENSTOCK_SCORE_BITS ||
+         op.op == PENSTOCK_FILTER_DOMAINS || op.op == PENSTOCK_SCORE_DOMAINS ||
+         op.op == PENSTOCK_SCORE_SPREAD;
+}
+
 penstock_column_op make_op(SeededRandom& random, const penstock_node_table& header, Scale scale,
                            const SelectRules& rules, bool score) {
   const std::uint64_t filters[] = {PENSTOCK_FILTER_BITS, PENSTOCK_FILTER_FIT, PENSTOCK_FILTER_GPU,
-                                   PENSTOCK_FILTER_ROW};
+                                   PENSTOCK_FILTER_ROW, PENSTOCK_FILTER_DOMAINS};
   penstock_column_op op = {};
-  op.op = static_cast<std::uint8_t>(score ? PENSTOCK_SCORE_LEAST_ALLOCATED + random.below(9)
-                                          : filters[random.below(4)]);
+  op.op = static_cast<std::uint8_t>(score ? PENSTOCK_SCORE_LEAST_ALLOCATED + random.below(12)
+                                          : filters[random.below(5)]);
   if (((rules.opcodes >> op.op) & 1) == 0) return {};
-  if (op.op == PENSTOCK_FILTER_BITS || op.op == PENSTOCK_SCORE_BITS) {
+  if (has_group(op)) {
     op.group = static_cast<std::uint8_t>(random.below(3));
   } else if (op.op != PENSTOCK_FILTER_GPU && op.op != PENSTOCK_FILTER_ROW &&
              !fill_list(random, header, scale, &op)) {
@@ -156,6 +214,8 @@ penstock_column_op make_op(SeededRandom& random, const penstock_node_table& head
     op.weight = static_cast<std::int32_t>(random.one_in(2) ? 1 : random.between(-most, most));
     op.normalise = static_cast<std::uint8_t>(
         random.one_in(2) ? 0 : random.below(PENSTOCK_NORMALISE_SPREAD + 1));
+    if (op.op == PENSTOCK_SCORE_SPREAD && random.one_in(2))
+      op.normalise = PENSTOCK_NORMALISE_SPREAD;
     if (((rules.normalisations >> op.normalise) & 1) == 0) return {};
   }
   return op;
@@ -170,6 +230,11 @@ penstock_program make_program(SeededRandom& random, const penstock_node_table& h
   program.gpu_pick = static_cast<std::uint8_t>(random.below(PENSTOCK_GPU_HASH + 1));
   program.best = static_cast<std::uint8_t>(1 + random.below(PENSTOCK_MAX_BEST));
   program.seed = random.next();
+  // A shape that rises, falls or jumps.
+  const std::int64_t slope = random.between(-2, 2);
+  for (std::int64_t i = 0; i < PENSTOCK_SHAPE_POINTS; i++)
+    program.shape[i] = static_cast<std::uint8_t>(
+        slope == 0 ? random.below(101) : std::clamp<std::int64_t>(slope * (i - 50) + 50, 0, 100));
   const std::uint64_t filters = random.below(4);
   const std::uint64_t scores = random.below(5);
   for (std::uint64_t i = 0; i < filters + scores; i++) {
@@ -184,7 +249,42 @@ penstock_program make_program(SeededRandom& random, const penstock_node_table& h
   return program;
 }
 
-penstock_task make_task(SeededRandom& random, const penstock_node_table& header, Scale scale) {
+// Terms that the program's operations take.
+void add_domain_terms(SeededRandom& random, const penstock_program& program,
+                      const penstock_node_table& header, penstock_task* task) {
+  if (header.n_counts == 0) return;
+  const auto column = [&](std::uint32_t columns) {
+    return static_cast<std::uint16_t>(random.below(columns));
+  };
+  const auto domain_column = [&] {
+    return header.n_domains == 0 || random.one_in(3) ? std::uint16_t{PENSTOCK_ROW_DOMAIN}
+                                                     : column(header.n_domains);
+  };
+  const std::uint64_t terms = random.one_in(6) ? 20 : random.below(6);
+  for (std::uint64_t i = 0; i < terms && task->n_domain_terms < PENSTOCK_MAX_DOMAIN_TERMS; i++) {
+    penstock_domain_term& term = task->domain_terms[task->n_domain_terms++];
+    term.domain = domain_column();
+    term.count = column(header.n_counts);
+    term.nodes = column(header.n_counts);
+    term.group = static_cast<std::uint8_t>(random.below(3));
+    term.kind = static_cast<std::uint8_t>(random.below(4));
+    term.weight = static_cast<std::int32_t>(random.one_in(8) ? random.between(-1000000, 1000000)
+                                                             : random.between(1, 5));
+    term.self = random.one_in(2);
+    term.domains = static_cast<std::uint32_t>(random.one_in(2) ? random.below(header.capacity + 1)
+                                                               : random.below(6));
+    term.min_domains = static_cast<std::uint32_t>(random.below(4));
+    if (penstock_task_check(task, &program, &header) != PENSTOCK_OK)
+      task->domain_terms[--task->n_domain_terms] = {};
+  }
+  task->n_raises = static_cast<std::uint32_t>(random.below(4));
+  for (std::uint32_t i = 0; i < task->n_raises; i++)
+    task->raises[i] = {column(header.n_counts), domain_column(),
+                       random.one_in(2) ? std::uint16_t{0} : column(header.n_bits), 0};
+}
+
+penstock_task make_task(SeededRandom& random, const penstock_program& program,
+                        const penstock_node_table& header, Scale scale) {
   penstock_task task = {};
   for (std::uint32_t r = 0; r < header.n_resources; r++) {
     if (random.one_in(3)) continue;
@@ -212,6 +312,7 @@ penstock_task make_task(SeededRandom& random, const penstock_node_table& header,
                                           random.below(header.n_bits - PENSTOCK_BIT_FIRST_FREE));
   for (std::uint16_t& column : task.count)
     if (random.one_in(3)) column = static_cast<std::uint16_t>(random.below(header.n_free + 1));
+  add_domain_terms(random, program, header, &task);
   return task;
 }
 
@@ -297,7 +398,7 @@ SelectCase make_select_case(std::uint64_t seed, const SelectRules& rules) {
   made.program = make_program(random, *made.table.header(), scale, rules);
   const std::uint64_t tasks = 1 + random.below(rules.max_tasks);
   for (std::uint64_t i = 0; i < tasks; i++)
-    made.tasks.push_back(make_task(random, *made.table.header(), scale));
+    made.tasks.push_back(make_task(random, made.program, *made.table.header(), scale));
   return made;
 }
 

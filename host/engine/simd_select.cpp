@@ -2,20 +2,23 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <vector>
 
 #include "penstock/engine/scalar_select.h"
 #include "penstock/engine/simd_select_blocks.h"
+#include "penstock/engine/simd_select_context.h"
 
 namespace penstock {
 namespace {
 
-// Per thread, and kept from call to call: for each row of the table a bit and two scores. Only
-// programs that normalise need it.
+// Per thread, and kept from call to call: for each row of the table a bit, the sum of its scores,
+// and the raw scores of kStored operations. Only programs that normalise need it.
+constexpr std::uint32_t kStored = 4;
 struct Scratch {
   std::vector<std::uint64_t> feasible;
   std::vector<std::int64_t> total;
-  std::vector<std::int64_t> scores;
+  std::vector<std::int64_t> raw[kStored];
 };
 
 template <typename Function>
@@ -31,7 +34,7 @@ class Selection {
         program_(program),
         task_(task),
         result_(result),
-        context_(table, program, task),
+        context_(table, program, task, DecisionContext::Unprepared{}),
         kernels_(block_kernels()),
         rows_(table.header->rows) {}
 
@@ -41,29 +44,70 @@ class Selection {
     const auto start = program_.tie == PENSTOCK_TIE_ROTATING && rows_ > 0
                            ? static_cast<std::uint32_t>(task_.tie % rows_)
                            : 0;
-    if (normalises()) {
+    sort_operations();
+    simd_prepare_filters(&context_);
+    if (n_normalised_ == 0) {
+      stream(start, rows_);
+      stream(0, start);
+    } else {
       score_all();
       pick_all(start, rows_);
       pick_all(0, start);
-    } else {
-      stream(start, rows_);
-      stream(0, start);
     }
+    for (std::uint32_t i = 0; i < result_->n_best; i++) result_->best[i].score += base_;
   }
 
  private:
+  // An operation whose scores can only be weighed once those of all rows are known: it is
+  // normalised, or it is SPREAD, which wants to know of all rows which are feasible.
+  struct Normalised {
+    const penstock_column_op* op;
+    std::int64_t* raw;  // by row; null: computed once more when it is wanted
+    ScoreRange range;
+  };
+
   static bool is_score(const penstock_column_op& op) { return PENSTOCK_COLUMN_OP_IS_SCORE(op.op); }
 
   // Raw scores whose bound is below 2^31; normalised ones are small, whatever the operation.
   static bool is_small(const penstock_column_op& op) {
-    return op.op != PENSTOCK_SCORE_FEATURES && op.op != PENSTOCK_SCORE_BEST_FIT &&
-           op.op != PENSTOCK_SCORE_DOT_PRODUCT;
+    return op.normalise != PENSTOCK_NORMALISE_NONE ||
+           (op.op != PENSTOCK_SCORE_FEATURES && op.op != PENSTOCK_SCORE_BEST_FIT &&
+            op.op != PENSTOCK_SCORE_DOT_PRODUCT && op.op != PENSTOCK_SCORE_DOMAINS &&
+            op.op != PENSTOCK_SCORE_SPREAD);
   }
 
-  bool normalises() const {
-    return std::any_of(program_.ops, program_.ops + program_.n_ops, [](const auto& op) {
-      return is_score(op) && op.normalise != PENSTOCK_NORMALISE_NONE;
-    });
+  // Whether the raw score of every row is 0 because the task names nothing of what is scored.
+  bool is_zero(const penstock_column_op& op) const {
+    switch (op.op) {
+      case PENSTOCK_SCORE_BITS:
+        return std::none_of(task_.terms, task_.terms + task_.n_terms,
+                            [&](const penstock_term& term) { return term.group == op.group; });
+      case PENSTOCK_SCORE_DOMAINS:
+      case PENSTOCK_SCORE_SPREAD:
+        return std::none_of(
+            task_.domain_terms, task_.domain_terms + task_.n_domain_terms,
+            [&](const penstock_domain_term& term) { return term.group == op.group; });
+      case PENSTOCK_SCORE_GPU_PACKING:
+      case PENSTOCK_SCORE_GPU_CLUSTERING:
+        return task_.gpu_count == 0;
+      default:
+        return false;
+    }
+  }
+
+  void sort_operations() {
+    for (std::uint32_t i = 0; i < program_.n_ops; i++) {
+      const penstock_column_op& op = program_.ops[i];
+      if (!is_score(op) || op.weight == 0) continue;
+      if (is_zero(op)) {
+        if (!scalar_is_idle(op, task_))
+          base_ += op.weight * scalar_normalise_one(op.normalise, {0, 0, true}, 0);
+      } else if (op.normalise != PENSTOCK_NORMALISE_NONE || op.op == PENSTOCK_SCORE_SPREAD) {
+        normalised_[n_normalised_++] = {&op, nullptr, {}};
+      } else {
+        plain_[n_plain_++] = &op;
+      }
+    }
   }
 
   // The block at `begin` of the rows below `end`.
@@ -75,55 +119,77 @@ class Selection {
   void stream(std::uint32_t begin, std::uint32_t end) {
     std::uint64_t feasible[kBlockWords];
     std::int64_t total[kBlockRows] = {};
-    std::int64_t scores[kBlockRows] = {};
     for (std::uint32_t row = begin & ~63u; row < end; row += kBlockRows) {
       const RowBlock block = block_at(row, end);
       if (!filter(block, begin, end, feasible)) continue;
-      sum_scores(block, feasible, total, scores);
+      sum_scores(block, feasible, total);
       pick(block, feasible, total);
     }
   }
 
-  // First all scores that stand for themselves, then one by one those that are normalised.
+  // First what needs no other row, block by block; then SPREAD, block by block, with what is known
+  // of all feasible rows by then.
   void score_all() {
     const std::uint32_t capacity = table_.header->capacity;
     if (scratch().total.size() < capacity) {
       scratch().feasible.resize(capacity / 64);
       scratch().total.resize(capacity);
-      scratch().scores.resize(capacity);
+    }
+    for (std::uint32_t k = 0; k < std::min(n_normalised_, kStored); k++) {
+      if (scratch().raw[k].size() < capacity) scratch().raw[k].resize(capacity);
+      normalised_[k].raw = scratch().raw[k].data();
     }
     for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
       const RowBlock block = block_at(row, rows_);
-      if (filter(block, 0, rows_, feasible_at(row)))
-        sum_scores(block, feasible_at(row), scratch().total.data() + row,
-                   scratch().scores.data() + row);
+      if (!filter(block, 0, rows_, feasible_at(row))) continue;
+      sum_scores(block, feasible_at(row), scratch().total.data() + row);
+      score_raw(block, false);
     }
-    for (const penstock_column_op& op : program_.ops) {
-      if (&op == program_.ops + program_.n_ops) break;
-      if (is_score(op) && op.normalise != PENSTOCK_NORMALISE_NONE) add_normalised(op);
+    if (!any_spread()) return;
+    simd_weigh_domains(scratch().feasible.data(), &context_);
+    for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
+      const RowBlock block = block_at(row, rows_);
+      if (any(feasible_at(row), block.words)) score_raw(block, true);
     }
   }
 
-  void add_normalised(const penstock_column_op& op) {
-    ScoreRange range;
-    for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
-      const RowBlock block = block_at(row, rows_);
-      if (!any(feasible_at(row), block.words)) continue;
-      std::int64_t* scores = scratch().scores.data() + row;
-      score(op, block, feasible_at(row), scores);
-      kernels_.extend_range(scores, feasible_at(row), block.words, &range);
+  bool any_spread() const {
+    return std::any_of(normalised_, normalised_ + n_normalised_,
+                       [](const auto& n) { return n.op->op == PENSTOCK_SCORE_SPREAD; });
+  }
+
+  // The raw scores and the range of those operations that are SPREAD, or of those that are not.
+  void score_raw(RowBlock block, bool spread) {
+    std::int64_t scores[kBlockRows];
+    for (std::uint32_t k = 0; k < n_normalised_; k++) {
+      Normalised& normalised = normalised_[k];
+      const penstock_column_op& op = *normalised.op;
+      if ((op.op == PENSTOCK_SCORE_SPREAD) != spread) continue;
+      std::int64_t* raw = normalised.raw == nullptr ? scores : normalised.raw + block.begin;
+      score(op, block, feasible_at(block.begin), raw);
+      if (op.normalise == PENSTOCK_NORMALISE_NONE) continue;
+      kernels_.extend_range(raw, op.normalise == PENSTOCK_NORMALISE_SPREAD ? 0 : INT64_MIN,
+                            feasible_at(block.begin), block.words, &normalised.range);
     }
-    for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
-      const RowBlock block = block_at(row, rows_);
-      if (!any(feasible_at(row), block.words)) continue;
-      std::int64_t* scores = scratch().scores.data() + row;
-      if (!kernels_.normalise(op.normalise, range, block.words, scores)) {
-        for_each_row(feasible_at(row), block.words, [&](std::uint32_t i) {
-          scores[i] = scalar_normalise_one(op.normalise, range, scores[i]);
-        });
-      }
-      kernels_.accumulate(scores, op.weight, true, true, block.words, scratch().total.data() + row);
+  }
+
+  void add_normalised(const Normalised& normalised, RowBlock block, const std::uint64_t* feasible,
+                      std::int64_t* total) {
+    const penstock_column_op& op = *normalised.op;
+    std::int64_t scores[kBlockRows];
+    const std::size_t bytes = block.words * 64 * sizeof(std::int64_t);
+    if (normalised.raw == nullptr) {
+      score(op, block, feasible, scores);
+    } else {
+      std::memcpy(scores, normalised.raw + block.begin, bytes);
     }
+    if (op.normalise != PENSTOCK_NORMALISE_NONE &&
+        !kernels_.normalise(op.normalise, normalised.range, block.words, scores)) {
+      for_each_row(feasible, block.words, [&](std::uint32_t i) {
+        scores[i] = scalar_normalise_one(op.normalise, normalised.range, scores[i]);
+      });
+    }
+    kernels_.accumulate(scores, op.weight, is_small(op), true, block.words, total);
   }
 
   void pick_all(std::uint32_t begin, std::uint32_t end) {
@@ -132,7 +198,12 @@ class Selection {
       std::uint64_t feasible[kBlockWords];
       std::copy_n(feasible_at(row), block.words, feasible);
       clip(block, begin, end, feasible);
-      if (any(feasible, block.words)) pick(block, feasible, scratch().total.data() + row);
+      if (!any(feasible, block.words)) continue;
+      std::int64_t total[kBlockRows];
+      std::copy_n(scratch().total.data() + row, block.words * 64, total);
+      for (std::uint32_t k = 0; k < n_normalised_; k++)
+        add_normalised(normalised_[k], block, feasible, total);
+      pick(block, feasible, total);
     }
   }
 
@@ -159,7 +230,7 @@ class Selection {
         const auto row = static_cast<std::uint32_t>(task_.row);
         clip(block, row, row + 1, feasible);
       }
-    } else if (!kernels_.filter(table_, op, task_, block, feasible)) {
+    } else if (!kernels_.filter(context_, op, block, feasible)) {
       for_each_row(feasible, block.words, [&](std::uint32_t i) {
         if (!scalar_filter(context_, op, block.begin + i))
           feasible[i / 64] &= ~(std::uint64_t{1} << (i % 64));
@@ -178,24 +249,21 @@ class Selection {
   }
 
   // The weighted sum of the scores that are not normalised.
-  void sum_scores(RowBlock block, const std::uint64_t* feasible, std::int64_t* total,
-                  std::int64_t* scores) {
-    bool add = false;
-    for (std::uint32_t i = 0; i < program_.n_ops; i++) {
-      const penstock_column_op& op = program_.ops[i];
-      if (!is_score(op) || op.normalise != PENSTOCK_NORMALISE_NONE) continue;
-      std::int64_t* target = !add && op.weight == 1 ? total : scores;
+  void sum_scores(RowBlock block, const std::uint64_t* feasible, std::int64_t* total) {
+    std::int64_t scores[kBlockRows];
+    for (std::uint32_t i = 0; i < n_plain_; i++) {
+      const penstock_column_op& op = *plain_[i];
+      std::int64_t* target = i == 0 && op.weight == 1 ? total : scores;
       score(op, block, feasible, target);
       if (target == scores)
-        kernels_.accumulate(scores, op.weight, is_small(op), add, block.words, total);
-      add = true;
+        kernels_.accumulate(scores, op.weight, is_small(op), i > 0, block.words, total);
     }
-    if (!add) std::fill_n(total, block.words * 64, 0);
+    if (n_plain_ == 0) std::fill_n(total, block.words * 64, 0);
   }
 
   void score(const penstock_column_op& op, RowBlock block, const std::uint64_t* feasible,
              std::int64_t* scores) {
-    if (kernels_.score(table_, op, task_, block, scores)) return;
+    if (kernels_.score(context_, op, block, scores)) return;
     for_each_row(feasible, block.words,
                  [&](std::uint32_t i) { scores[i] = scalar_score(context_, op, block.begin + i); });
   }
@@ -258,20 +326,17 @@ class Selection {
   DecisionContext context_;
   const BlockKernels& kernels_;
   const std::uint32_t rows_;
+  std::int64_t base_ = 0;  // what every row gets
+  const penstock_column_op* plain_[PENSTOCK_MAX_OPS];
+  std::uint32_t n_plain_ = 0;
+  Normalised normalised_[PENSTOCK_MAX_OPS];
+  std::uint32_t n_normalised_ = 0;
 };
 
 }  // namespace
 
 void simd_select(const TableView& table, const penstock_program& program, const penstock_task& task,
                  bool commit, penstock_result* result) {
-  const auto* ops_end = program.ops + program.n_ops;
-  if (std::any_of(program.ops, ops_end, [](const penstock_column_op& op) {
-        return op.op == PENSTOCK_FILTER_DOMAINS || op.op >= PENSTOCK_SCORE_DOMAINS ||
-               op.normalise == PENSTOCK_NORMALISE_SPREAD;
-      })) {
-    scalar_select(table, program, task, commit, result);
-    return;
-  }
   *result = {};
   Selection(table, program, task, result).run();
   scalar_finish(table, program, task, commit, result);

@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h.
 #include "hwy/highway.h"
+#include "penstock/engine/simd_select_domains-inl.h"
 #include "penstock/engine/simd_select_resources-inl.h"
 #include "penstock/engine/simd_select_vectors-inl.h"
 
@@ -75,11 +76,13 @@ bool gpus_fit(const TableView& table, const penstock_task& task, RowBlock block,
   return true;
 }
 
-bool filter(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-            RowBlock block, std::uint64_t* feasible) {
-  if (op.op == PENSTOCK_FILTER_FIT) return fit(table, op, task, block, feasible);
-  if (op.op == PENSTOCK_FILTER_GPU) return gpus_fit(table, task, block, feasible);
-  return false;
+bool filter(const DecisionContext& context, const penstock_column_op& op, RowBlock block,
+            std::uint64_t* feasible) {
+  if (op.op == PENSTOCK_FILTER_FIT) return fit(context.table, op, context.task, block, feasible);
+  if (op.op == PENSTOCK_FILTER_GPU) return gpus_fit(context.table, context.task, block, feasible);
+  if (op.op != PENSTOCK_FILTER_DOMAINS) return false;
+  filter_domains(context, op, block, feasible);
+  return true;
 }
 
 // ---- other scores ----
@@ -189,8 +192,10 @@ bool gpu_clustering_score(const TableView& table, const penstock_column_op& op,
   return true;
 }
 
-bool score(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-           RowBlock block, std::int64_t* scores) {
+bool score(const DecisionContext& context, const penstock_column_op& op, RowBlock block,
+           std::int64_t* scores) {
+  const TableView& table = context.table;
+  const penstock_task& task = context.task;
   switch (op.op) {
     case PENSTOCK_SCORE_LEAST_ALLOCATED:
       return allocation_score<true>(table, op, task, block, scores);
@@ -215,34 +220,51 @@ bool score(const TableView& table, const penstock_column_op& op, const penstock_
       return op.op == PENSTOCK_SCORE_GPU_PACKING
                  ? gpu_packing_score(table, op, task, block, scores)
                  : gpu_clustering_score(table, op, task, block, scores);
+    case PENSTOCK_SCORE_DOMAINS:
+      return domains_score(context, op, block, scores);
+    case PENSTOCK_SCORE_SPREAD:
+      return spread_score(context, op, block, scores);
+    case PENSTOCK_SCORE_RATIO:
+      return ratio_score(table, context.program, op, task, block, scores);
   }
   return false;
 }
 
 // ---- what follows the scores ----
 
-void extend_range(const std::int64_t* scores, const std::uint64_t* feasible, std::uint32_t words,
-                  ScoreRange* range) {
+void extend_range(const std::int64_t* scores, std::int64_t least, const std::uint64_t* feasible,
+                  std::uint32_t words, ScoreRange* range) {
   const std::size_t lanes = hn::Lanes(kInt);
   Int min = integer(range->any ? range->min : INT64_MAX);
   Int max = integer(range->any ? range->max : INT64_MIN);
+  const Int limit = integer(least);
+  IntMask any = hn::FirstN(kInt, 0);
   for (std::uint32_t w = 0; w < words; w++) {
     if (feasible[w] == 0) continue;
-    range->any = true;
     for (std::size_t i = 0; i < 64; i += lanes) {
-      const IntMask counts = bits_mask(feasible[w], i);
       const Int v = load(scores + w * 64 + i);
+      const IntMask counts = hn::AndNot(limit > v, bits_mask(feasible[w], i));
+      any = hn::Or(any, counts);
       min = hn::Min(min, hn::IfThenElse(counts, v, min));
       max = hn::Max(max, hn::IfThenElse(counts, v, max));
     }
   }
+  range->any = range->any || !hn::AllFalse(kInt, any);
   if (!range->any) return;
   range->min = hn::GetLane(hn::MinOfLanes(kInt, min));
   range->max = hn::GetLane(hn::MaxOfLanes(kInt, max));
 }
 
+// trunc(100 * ((score - min) / spread)), rounded as written. Differences are exact below kExact.
+void normalise_f64(double min, double spread, std::uint32_t words, std::int64_t* scores) {
+  for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
+    const Real part = (to_real(load(scores + row)) - real(min)) / real(spread);
+    store(truncate(real(100) * part), scores + row);
+  }
+}
+
 // A normalised score is offset + sign * trunc((factor * score + shift) / divisor), with all of it
-// below kExact.
+// below kExact; SPREAD makes it 0 where the score is negative.
 bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
                std::int64_t* scores) {
   constexpr std::int64_t kMost = kExact / 400;
@@ -261,6 +283,9 @@ bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
   } else if (kind == PENSTOCK_NORMALISE_MIN_MAX) {
     shift = -100 * min;
     divisor = spread;
+  } else if (kind == PENSTOCK_NORMALISE_MIN_MAX_F64 && spread != 0) {
+    normalise_f64(min, spread, words, scores);
+    return true;
   } else if (kind == PENSTOCK_NORMALISE_SPREAD) {
     factor = -100;
     shift = 100 * (max + min);
@@ -269,11 +294,13 @@ bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
   }
   if (divisor == 0) return false;
   const Real limit = real(static_cast<double>(PENSTOCK_MAX_NORMALISED));
+  const Real least = kind == PENSTOCK_NORMALISE_SPREAD ? hn::Zero(kReal) : real(-2.0 * kMost);
   for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
-    const Real numerator = to_real(load(scores + row)) * real(factor) + real(shift);
+    const Real score = to_real(load(scores + row));
+    const Real numerator = score * real(factor) + real(shift);
     const Real quotient = hn::Trunc(numerator / real(divisor));
-    store_integer(hn::Clamp(real(offset) + real(sign) * quotient, hn::Neg(limit), limit),
-                  scores + row);
+    const Real value = hn::Clamp(real(offset) + real(sign) * quotient, hn::Neg(limit), limit);
+    store_integer(hn::IfThenElseZero(score >= least, value), scores + row);
   }
   return true;
 }
@@ -361,6 +388,11 @@ const BlockKernels* kernels() {
   return &kKernels;
 }
 
+const DomainKernels* whole_column_kernels() {
+  static const DomainKernels kKernels = {rows_with_domain, low_domains, least_count, any_positive};
+  return &kKernels;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace penstock
 HWY_AFTER_NAMESPACE();
@@ -369,7 +401,9 @@ HWY_AFTER_NAMESPACE();
 namespace penstock {
 
 HWY_EXPORT(kernels);
+HWY_EXPORT(whole_column_kernels);
 const BlockKernels& block_kernels() { return *HWY_DYNAMIC_DISPATCH(kernels)(); }
+const DomainKernels& domain_kernels() { return *HWY_DYNAMIC_DISPATCH(whole_column_kernels)(); }
 
 }  // namespace penstock
 #endif

@@ -24,15 +24,16 @@ struct RowBlock {
 };
 
 struct BlockKernels {
-  // FIT and GPU: clears the bits of rows that do not pass; words that are 0 are not looked at.
-  bool (*filter)(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-                 RowBlock block, std::uint64_t* feasible);
+  // FIT, GPU and DOMAINS: clears the bits of rows that do not pass; words that are 0 are not looked
+  // at.
+  bool (*filter)(const DecisionContext& context, const penstock_column_op& op, RowBlock block,
+                 std::uint64_t* feasible);
   // scores[0 .. 64 * words): raw scores.
-  bool (*score)(const TableView& table, const penstock_column_op& op, const penstock_task& task,
-                RowBlock block, std::int64_t* scores);
-  // Takes the feasible rows' scores into *range.
-  void (*extend_range)(const std::int64_t* scores, const std::uint64_t* feasible,
-                       std::uint32_t words, ScoreRange* range);
+  bool (*score)(const DecisionContext& context, const penstock_column_op& op, RowBlock block,
+                std::int64_t* scores);
+  // Takes the feasible rows' scores of at least `least` into *range.
+  void (*extend_range)(const std::int64_t* scores, std::int64_t least,
+                       const std::uint64_t* feasible, std::uint32_t words, ScoreRange* range);
   // Normalises in place.
   bool (*normalise)(std::uint32_t normalise, const ScoreRange& range, std::uint32_t words,
                     std::int64_t* scores);
@@ -49,8 +50,25 @@ struct BlockKernels {
                                 std::uint64_t min_hash);
 };
 
+// What is asked of whole columns of domains and counts.
+struct DomainKernels {
+  // Of 64 rows from `row` on, which have a domain in the column.
+  std::uint64_t (*rows_with_domain)(const TableView& table, std::uint32_t column,
+                                    std::uint32_t row);
+  // Adds the domains of those of 64 rows from `row` on that are set in `rows`, all of which have
+  // one, to the bits of *seen. False, and nothing is added, if one is above 63.
+  bool (*low_domains)(const TableView& table, std::uint32_t column, std::uint32_t row,
+                      std::uint64_t rows, std::uint64_t* seen);
+  // The least of the counts [0, n) whose entry in `nodes` is above 0, INT32_MAX if there is none,
+  // and how many such entries there are. Reads up to the next multiple of 64.
+  void (*least_count)(const std::int32_t* counts, const std::int32_t* nodes, std::uint32_t n,
+                      std::int32_t* least, std::uint32_t* with_nodes);
+  bool (*any_positive)(const std::int32_t* counts, std::uint32_t n);
+};
+
 // Of this processor's widest instructions.
 const BlockKernels& block_kernels();
+const DomainKernels& domain_kernels();
 
 }  // namespace penstock
 #endif

@@ -128,6 +128,42 @@ inline bool balanced_score(const TableView& table, const penstock_column_op& op,
   return all_below(cells);
 }
 
+// RATIO: the shape is a table of float64, so that a row's point in it is gathered.
+inline bool ratio_score(const TableView& table, const penstock_program& program,
+                        const penstock_column_op& op, const penstock_task& task, RowBlock block,
+                        std::int64_t* scores) {
+  Resources list;
+  collect(table, op, task, table.scored, task.scored_request, block, &list);
+  double shape[PENSTOCK_SHAPE_POINTS];
+  std::copy_n(program.shape, PENSTOCK_SHAPE_POINTS, shape);
+  Word cells = hn::Zero(kWord);
+  const Real zero = hn::Zero(kReal);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real sum = zero;
+    Real weights = zero;
+    for (std::uint32_t k = 0; k < list.n; k++) {
+      const Int allocatable = load(list.allocatable[k] + row);
+      const Int scored = load(list.used[k] + row);
+      gather(allocatable, scored, cells);
+      const Real limit = to_real(allocatable);
+      const RealMask counts = limit > zero;
+      const Real utilisation = hn::IfThenElseZero(
+          counts, percent(hn::Min(to_real(scored + list.request[k]), limit), limit));
+      // Cells out of their bounds give anything, and nothing of it is used.
+      const Real point = hn::Clamp(utilisation, zero, real(100));
+      const Int at = hn::And(hn::ConvertTo(kInt, point), integer(127));
+      const Real share = hn::GatherIndex(kReal, shape, hn::Min(at, integer(100)));
+      const RealMask adds = hn::And(counts, share > zero);
+      sum = sum + hn::IfThenElseZero(adds, share * list.weight[k]);
+      weights = weights + hn::IfThenElseZero(adds, list.weight[k]);
+    }
+    const RealMask any = weights > zero;
+    const Real mean = hn::IfThenElseZero(any, sum / hn::IfThenElse(any, weights, real(1)));
+    store_integer(round_positive(mean), scores + row);
+  }
+  return all_below(cells);
+}
+
 // BEST_FIT and DOT_PRODUCT.
 template <bool kBestFit>
 bool machine_score(const TableView& table, const penstock_column_op& op, const penstock_task& task,

@@ -46,6 +46,13 @@ class SimdSelect : public testing::Test {
     return table_difference.empty();
   }
 
+  // The block kernel for `op`.
+  static bool score(const TableView& view, const penstock_column_op& op, const penstock_task& task,
+                    RowBlock block, std::int64_t* scores) {
+    static const penstock_program kProgram = {};
+    return block_kernels().score({view, kProgram, task}, op, block, scores);
+  }
+
   static std::uint64_t placed_;
   static std::uint64_t refused_;
 };
@@ -80,8 +87,7 @@ TEST_F(SimdSelect, LongSequencesOfCommits) {
 }
 
 TEST_F(SimdSelect, EachScoreAlone) {
-  for (std::uint32_t op = PENSTOCK_SCORE_LEAST_ALLOCATED; op <= PENSTOCK_SCORE_GPU_CLUSTERING;
-       op++) {
+  for (std::uint32_t op = PENSTOCK_SCORE_LEAST_ALLOCATED; op <= PENSTOCK_SCORE_RATIO; op++) {
     SelectRules rules;
     rules.opcodes = std::uint64_t{1} << op;
     for (std::uint64_t seed = 0; seed < 300; seed++) {
@@ -116,7 +122,7 @@ TEST_F(SimdSelect, QuotientsAreExactToTheEndOfTheirRange) {
       expected[row] = left * 100 / allocatable;
     }
     std::int64_t scores[kBlockRows];
-    ASSERT_TRUE(block_kernels().score(view, op, task, {0, kBlockWords}, scores));
+    ASSERT_TRUE(score(view, op, task, {0, kBlockWords}, scores));
     for (std::uint32_t row = 0; row < kBlockRows; row++)
       ASSERT_EQ(scores[row], expected[row]) << view.allocatable[row] << " " << view.scored[row];
   }
@@ -133,20 +139,20 @@ TEST_F(SimdSelect, ABlockWithLargerCellsIsLeftToTheDefinition) {
   std::int64_t scores[kBlockRows];
   for (const std::int64_t cell : {std::int64_t{1} << 46, std::int64_t{-1}, INT64_MIN}) {
     view.allocatable[63] = cell;
-    EXPECT_FALSE(block_kernels().score(view, op, task, {0, 1}, scores)) << cell;
+    EXPECT_FALSE(score(view, op, task, {0, 1}, scores)) << cell;
   }
   view.allocatable[63] = (std::int64_t{1} << 46) - 1;
-  EXPECT_TRUE(block_kernels().score(view, op, task, {0, 1}, scores));
+  EXPECT_TRUE(score(view, op, task, {0, 1}, scores));
 
   op = {};
   op.op = PENSTOCK_SCORE_FEATURES;
   op.n = 1;
   for (const std::int64_t cell : {PENSTOCK_MAX_FREE_VALUE + 1, -PENSTOCK_MAX_FREE_VALUE - 1}) {
     view.free[5] = cell;
-    EXPECT_FALSE(block_kernels().score(view, op, task, {0, 1}, scores)) << cell;
+    EXPECT_FALSE(score(view, op, task, {0, 1}, scores)) << cell;
   }
   view.free[5] = -PENSTOCK_MAX_FREE_VALUE;
-  EXPECT_TRUE(block_kernels().score(view, op, task, {0, 1}, scores));
+  EXPECT_TRUE(score(view, op, task, {0, 1}, scores));
 }
 
 TEST_F(SimdSelect, RowsOutOfTheTableAreNeverChosen) {

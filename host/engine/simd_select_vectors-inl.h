@@ -59,6 +59,12 @@ HWY_INLINE Real truncate(Real v) {
   return hn::Min(hn::Max(v, hn::Neg(limit)), limit);
 }
 
+// Rounds half away from zero, for 0 <= v < 2^52: v - Trunc(v) is exact.
+HWY_INLINE Real round_positive(Real v) {
+  const Real whole = hn::Trunc(v);
+  return whole + hn::IfThenElseZero(v - whole >= real(0.5), real(1));
+}
+
 // Bit i of the result: lane i of the mask.
 HWY_INLINE std::uint64_t mask_bits(IntMask mask) {
   std::uint8_t bytes[8] = {};
