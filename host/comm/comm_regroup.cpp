@@ -33,6 +33,13 @@ Result<std::unique_ptr<Comm>> PoolComm::on(std::unique_ptr<Membership> membershi
   return std::unique_ptr<Comm>(std::move(comm));
 }
 
+Result<std::unique_ptr<Comm>> PoolComm::meet(const CommConfig& config, Meeting meeting) {
+  auto next = Membership::meet(pool_, config, membership_->flags(), std::move(meeting));
+  if (next.ok()) return on(std::move(next).value(), config.name);
+  regroup_failure_ = next.status().message();
+  return next.status();
+}
+
 // A rank that did not come to a meeting: perhaps because it waits for another.
 std::string PoolComm::describe_absent(std::uint32_t rank) const {
   const std::uint32_t culprit = watch().blame(rank);
@@ -45,7 +52,9 @@ Result<std::unique_ptr<Comm>> PoolComm::shrink() {
   if (revoked_.ok()) PENSTOCK_TRY(usable());  // not in a forked child
   if (process_ != platform_.process_generation()) return usable();
   if (!membership_->joined()) return revoked_;
-  revoke(error(Code::revoked, "comm '{}' is being shrunk", config_.name), kNoRank);
+  revoke(error(Code::revoked, "comm '{}' is being shrunk{}{}", config_.name,
+               regroup_failure_.empty() ? "" : ": ", regroup_failure_),
+         kNoRank);
   auto next = membership_->shrink(config_);
   if (!next.ok()) {
     if (!membership_->joined()) revoked_ = next.status();
@@ -82,9 +91,7 @@ Result<std::unique_ptr<Comm>> PoolComm::grow(std::uint32_t size) {
     return place < this->size() ? describe_absent(place)
                                 : fmt::format("rank {}, a newcomer", place);
   };
-  PENSTOCK_ASSIGN(auto next,
-                  Membership::meet(pool_, config_, membership_->flags(), std::move(meeting)));
-  return on(std::move(next), config_.name);
+  return meet(config_, std::move(meeting));
 }
 
 // Everybody learns what everybody wants, by a collective of this comm; then each part meets.
@@ -119,9 +126,7 @@ Result<std::unique_ptr<Comm>> PoolComm::split(std::int32_t color, std::int32_t k
   meeting.describe = [&](std::uint32_t place) { return describe_absent(part[place].second); };
   CommConfig config = config_;
   config.name = fmt::format("{}:{}", config_.name, color);
-  PENSTOCK_ASSIGN(auto next,
-                  Membership::meet(pool_, config, membership_->flags(), std::move(meeting)));
-  return on(std::move(next), config.name);
+  return meet(config, std::move(meeting));
 }
 
 }  // namespace penstock

@@ -76,6 +76,8 @@ class PoolComm : public Comm {
   std::uint32_t awaited() const;
   std::string describe_absent(std::uint32_t rank) const;
   Result<std::unique_ptr<Comm>> on(std::unique_ptr<Membership> membership, std::string name);
+  // Ranks of this comm, and perhaps newcomers, meet as `config.name`.
+  Result<std::unique_ptr<Comm>> meet(const CommConfig& config, Meeting meeting);
 
   Pool& pool_;
   Platform& platform_;
@@ -95,6 +97,7 @@ class PoolComm : public Comm {
   std::uint64_t next_survey_ns_ = 0;          // of one who polls
   std::uint64_t splits_ = 0;
   std::uint64_t grown_ = 0;
+  std::string regroup_failure_;  // why ranks did not meet: those of other parts do not know
 };
 
 }  // namespace penstock
