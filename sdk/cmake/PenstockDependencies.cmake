@@ -12,6 +12,44 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(PENSTOCK_HWY REQUIRED IMPORTED_TARGET libhwy)
 
+# The live front ends, `penstock extender` and `penstock scheduler`, need three more libraries. Without
+# them PENSTOCK_SERVE is empty, and the two say that they are unsupported in this build.
+pkg_check_modules(PENSTOCK_HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+pkg_check_modules(PENSTOCK_PROMETHEUS QUIET IMPORTED_TARGET prometheus-cpp-core)
+find_package(OpenSSL QUIET)
+set(PENSTOCK_SERVE)
+set(PENSTOCK_SERVE_MISSING)
+if(NOT PENSTOCK_HTTPLIB_FOUND)
+  list(APPEND PENSTOCK_SERVE_MISSING libcpp-httplib-dev)
+endif()
+if(NOT PENSTOCK_PROMETHEUS_FOUND)
+  list(APPEND PENSTOCK_SERVE_MISSING prometheus-cpp-dev)
+endif()
+if(NOT OPENSSL_FOUND)
+  list(APPEND PENSTOCK_SERVE_MISSING libssl-dev)
+endif()
+if(NOT PENSTOCK_SERVE_MISSING)
+  # Its connections are bounded through a part of the library that later versions changed.
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES PkgConfig::PENSTOCK_HTTPLIB OpenSSL::SSL Threads::Threads)
+  check_cxx_source_compiles("
+    #include <httplib.h>
+    class Server : public httplib::Server {
+      bool process_and_close_socket(socket_t) override {
+        bool closed = false;
+        return process_request(*stream, false, closed, [](httplib::Request&) {});
+      }
+      httplib::Stream* stream = nullptr;
+    };
+    int main() { Server server; return server.is_running() ? 1 : 0; }" PENSTOCK_HTTPLIB_FITS)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  if(PENSTOCK_HTTPLIB_FITS)
+    set(PENSTOCK_SERVE ON)
+  else()
+    set(PENSTOCK_SERVE_MISSING "a libcpp-httplib-dev of version 0.11")
+  endif()
+endif()
+
 if(PENSTOCK_TESTS)
   find_package(GTest REQUIRED)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
