@@ -1,0 +1,339 @@
+#include "penstock/serve/live_cluster.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "penstock/base/log.h"
+#include "penstock/base/platform.h"
+#include "penstock/sched/kubernetes_objects.h"
+
+namespace penstock {
+namespace {
+
+using nlohmann::json;
+
+std::uint64_t now_ns() { return Platform::host().now_ns(); }
+
+bool has_ended(const json& pod) {
+  const auto status = pod.find("status");
+  if (status == pod.end() || !status->is_object()) return false;
+  const auto phase = status->find("phase");
+  return phase != status->end() && (*phase == "Succeeded" || *phase == "Failed");
+}
+
+bool is_newer(const std::string& version, const std::string& than) {
+  const auto number = [](const std::string& text, std::uint64_t* out) {
+    const char* end = text.data() + text.size();
+    const auto [at, problem] = std::from_chars(text.data(), end, *out);
+    return problem == std::errc() && at == end;
+  };
+  std::uint64_t a = 0, b = 0;
+  return !number(version, &a) || !number(than, &b) || a > b;
+}
+
+}  // namespace
+
+const std::vector<WatchedKind>& watched_kinds() {
+  static const std::vector<WatchedKind> kKinds = {
+      {"Node", "/api/v1/nodes", ""},
+      {"Pod", "/api/v1/pods", "status.phase!=Succeeded,status.phase!=Failed"},
+      {"Namespace", "/api/v1/namespaces", ""},
+      {"Service", "/api/v1/services", ""},
+      {"ReplicationController", "/api/v1/replicationcontrollers", ""},
+      {"ReplicaSet", "/apis/apps/v1/replicasets", ""},
+      {"StatefulSet", "/apis/apps/v1/statefulsets", ""}};
+  return kKinds;
+}
+
+LiveCluster::LiveCluster(std::unique_ptr<Cluster> cluster, const std::vector<std::string>& kinds,
+                         ClusterListener* listener)
+    : cluster_(std::move(cluster)), listener_(listener), missing_(kinds.begin(), kinds.end()) {}
+
+Result<std::unique_ptr<LiveCluster>> LiveCluster::create(const ClusterConfig& config,
+                                                         const std::vector<std::string>& kinds,
+                                                         ClusterListener* listener) {
+  PENSTOCK_ASSIGN(auto cluster, Cluster::create(config));
+  return std::unique_ptr<LiveCluster>(new LiveCluster(std::move(cluster), kinds, listener));
+}
+
+void LiveCluster::changed() {
+  if (listener_ != nullptr) listener_->cluster_changed();
+}
+
+Status LiveCluster::put_node(const KubernetesNode& node) {
+  // Most of what a server says about a node is that it is still there.
+  const KubernetesNode* known = cluster_->find_node(node.facts.name);
+  if (known != nullptr && *known == node) return {};
+  PENSTOCK_TRY(cluster_->put_node(node));
+  changed();
+  return {};
+}
+
+void LiveCluster::drop_uid(const std::string& key) {
+  const auto uid = uid_of_key_.find(key);
+  if (uid == uid_of_key_.end()) return;
+  key_of_uid_.erase(uid->second);
+  uid_of_key_.erase(uid);
+}
+
+void LiveCluster::settle(const std::string& key) {
+  pending_.erase(key);
+  if (listener_ != nullptr) listener_->pod_settled(key);
+}
+
+Status LiveCluster::put_pod(const KubernetesPod& pod) {
+  const auto assumed = assumed_.find(pod.name);
+  if (pod.node_name.empty()) {
+    if (assumed != assumed_.end()) {
+      // Its binding is under way, unless this is another pod of the same name.
+      if (assumed->second.uid == pod.uid) return {};
+      forget_locked(pod.name);
+    }
+    drop_uid(pod.name);
+    if (cluster_->find_pod(pod.name) != nullptr) PENSTOCK_TRY(cluster_->remove_pod(pod.name));
+    pending_[pod.name] = pod;
+    if (listener_ != nullptr) listener_->pod_pending(pod);
+    return {};
+  }
+  const KubernetesPod* known = cluster_->find_pod(pod.name);
+  if (assumed != assumed_.end()) assumed_.erase(assumed);
+  if (known == nullptr || !(*known == pod)) {
+    PENSTOCK_TRY(cluster_->put_pod(pod));
+    // A pod that came may be one that others want to be near, and one that changed may leave room.
+    changed();
+  }
+  drop_uid(pod.name);
+  if (!pod.uid.empty()) {
+    key_of_uid_[pod.uid] = pod.name;
+    uid_of_key_[pod.name] = pod.uid;
+  }
+  settle(pod.name);
+  return {};
+}
+
+Status LiveCluster::put_locked(const std::string& kind, const std::string& key,
+                               const json& object) {
+  const std::string name = kind + " " + key;
+  const JsonField field(object, name);
+  if (kind == "Node") {
+    PENSTOCK_ASSIGN(const KubernetesNode node, read_kubernetes_node(field));
+    node_versions_[key] = object_version(object);
+    return put_node(node);
+  }
+  if (kind == "Pod") {
+    if (has_ended(object)) {
+      remove_locked(kind, key);
+      return {};
+    }
+    PENSTOCK_ASSIGN(const KubernetesPod pod, read_kubernetes_pod(field));
+    return put_pod(pod);
+  }
+  if (kind == "Namespace") {
+    PENSTOCK_ASSIGN(const KubernetesNamespace space, read_kubernetes_namespace(field));
+    PENSTOCK_TRY(cluster_->put_namespace(space.name, space.labels));
+  } else {
+    PENSTOCK_ASSIGN(const KubernetesOwner owner, read_kubernetes_owner(field, kind));
+    PENSTOCK_TRY(cluster_->put_owner(owner));
+  }
+  changed();
+  return {};
+}
+
+void LiveCluster::put(const std::string& kind, const std::string& key, const json& object) {
+  const std::lock_guard lock(mutex_);
+  const Status status = put_locked(kind, key, object);
+  if (status.ok()) {
+    unreadable_.erase(kind + " " + key);
+    return;
+  }
+  // What cannot be read is no longer what was known of it.
+  if (unreadable_.insert(kind + " " + key).second) {
+    log::warn("left out of decisions: {}", status.message());
+  }
+  remove_locked(kind, key);
+}
+
+void LiveCluster::remove_locked(const std::string& kind, const std::string& key) {
+  Status status;
+  if (kind == "Node") {
+    node_versions_.erase(key);
+    status = cluster_->remove_node(key);
+  } else if (kind == "Pod") {
+    assumed_.erase(key);
+    drop_uid(key);
+    status = cluster_->remove_pod(key);
+    settle(key);
+  } else if (kind == "Namespace") {
+    status = cluster_->remove_namespace(key);
+  } else {
+    status = cluster_->remove_owner(kind, key);
+  }
+  if (!status.ok()) log::warn("{} {}: {}", kind, key, status.message());
+  changed();
+}
+
+void LiveCluster::remove(const std::string& kind, const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  unreadable_.erase(kind + " " + key);
+  remove_locked(kind, key);
+}
+
+void LiveCluster::synced(const std::string& kind) {
+  const std::lock_guard lock(mutex_);
+  if (missing_.erase(kind) > 0 && missing_.empty()) {
+    log::info("all is listed: {} nodes, {} pods on them", cluster_->node_names().size(),
+              cluster_->pod_count());
+  }
+}
+
+void LiveCluster::heard(const std::string& kind) {
+  const std::lock_guard lock(mutex_);
+  heard_ns_[kind] = now_ns();
+}
+
+Status LiveCluster::load(const KubernetesCluster& snapshot) {
+  const std::lock_guard lock(mutex_);
+  PENSTOCK_TRY(cluster_->put_all(snapshot));
+  for (const KubernetesPod& pod : snapshot.pods) {
+    if (pod.node_name.empty()) {
+      pending_[pod.name] = pod;
+    } else if (!pod.uid.empty()) {
+      key_of_uid_[pod.uid] = pod.name;
+      uid_of_key_[pod.name] = pod.uid;
+    }
+  }
+  missing_.clear();
+  return {};
+}
+
+Status LiveCluster::put_nodes(const std::vector<const json*>& objects) {
+  const std::lock_guard lock(mutex_);
+  // All are read before the first is put: a request that is refused changes nothing.
+  std::vector<std::pair<KubernetesNode, std::string>> nodes;
+  for (const json* object : objects) {
+    const std::string key = object_key(*object), version = object_version(*object);
+    const auto known = node_versions_.find(key);
+    if (known != node_versions_.end() && !version.empty() && !is_newer(version, known->second)) {
+      continue;
+    }
+    const std::string name = "Nodes: " + key;
+    PENSTOCK_ASSIGN(KubernetesNode node, read_kubernetes_node(JsonField(*object, name)));
+    nodes.emplace_back(std::move(node), version);
+  }
+  for (const auto& [node, version] : nodes) {
+    PENSTOCK_TRY(put_node(node));
+    node_versions_[node.facts.name] = version;
+  }
+  return {};
+}
+
+bool LiveCluster::ready() const {
+  const std::lock_guard lock(mutex_);
+  return missing_.empty();
+}
+
+double LiveCluster::age_seconds() const {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now = now_ns();
+  std::uint64_t most = 0;
+  for (const auto& [kind, at] : heard_ns_) most = std::max(most, now - at);
+  return static_cast<double>(most) * 1e-9;
+}
+
+LiveCluster::Counts LiveCluster::counts() const {
+  const std::lock_guard lock(mutex_);
+  return {cluster_->node_names().size(), cluster_->pod_count(), pending_.size(),
+          unreadable_.size()};
+}
+
+json LiveCluster::state() const {
+  const std::lock_guard lock(mutex_);
+  json nodes = json::object();
+  for (const std::string& name : cluster_->node_names()) {
+    const KubernetesNode* node = cluster_->find_node(name);
+    json& out = nodes[name];
+    out["unschedulable"] = node->unschedulable;
+    out["labels"] = node->facts.labels;
+    out["allocatable"] = node->allocatable;
+    out["taints"] = node->facts.taints.size();
+    json& pods = out["pods"] = json::array();
+    for (const KubernetesPod* pod : cluster_->pods_on(name)) pods.push_back(pod->name);
+    std::sort(pods.begin(), pods.end());
+  }
+  json pending = json::array();
+  for (const auto& [key, pod] : pending_) pending.push_back(key);
+  std::sort(pending.begin(), pending.end());
+  json assumed = json::array();
+  for (const auto& [key, pod] : assumed_) assumed.push_back(key);
+  std::sort(assumed.begin(), assumed.end());
+  return {{"nodes", nodes}, {"pending", pending}, {"assumed", assumed}};
+}
+
+Status LiveCluster::assume_locked(const KubernetesPod& pod, const std::string& node,
+                                  std::uint64_t ttl_ms) {
+  PENSTOCK_TRY(cluster_->assume(pod, node));
+  assumed_[pod.name] = {pod.uid, ttl_ms == 0 ? 0 : now_ns() + ttl_ms * 1000000};
+  return {};
+}
+
+Status LiveCluster::assume(const KubernetesPod& pod, const std::string& node,
+                           std::uint64_t ttl_ms) {
+  const std::lock_guard lock(mutex_);
+  const KubernetesPod* known = cluster_->find_pod(pod.name);
+  if (known != nullptr && known->node_name == node && !assumed_.contains(pod.name)) return {};
+  return assume_locked(pod, node, ttl_ms);
+}
+
+Result<PodDecision> LiveCluster::decide_and_assume(const KubernetesPod& pod, std::uint64_t ttl_ms,
+                                                   std::span<const std::string> candidates) {
+  const std::lock_guard lock(mutex_);
+  expire();
+  if (assumed_.contains(pod.name)) forget_locked(pod.name);
+  PENSTOCK_ASSIGN(PodDecision decision, cluster_->decide(pod, true, 1, candidates));
+  if (!decision.node.empty()) {
+    assumed_[pod.name] = {pod.uid, ttl_ms == 0 ? 0 : now_ns() + ttl_ms * 1000000};
+  }
+  return decision;
+}
+
+void LiveCluster::forget_locked(const std::string& key) {
+  if (assumed_.erase(key) == 0) return;
+  const Status status = cluster_->forget(key);
+  if (!status.ok()) log::warn("{}: {}", key, status.message());
+  changed();
+}
+
+void LiveCluster::forget(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  forget_locked(key);
+}
+
+void LiveCluster::forget_all() {
+  const std::lock_guard lock(mutex_);
+  while (!assumed_.empty()) forget_locked(std::string(assumed_.begin()->first));
+}
+
+void LiveCluster::expire() {
+  const std::uint64_t now = now_ns();
+  std::vector<std::string> over;
+  for (const auto& [key, assumed] : assumed_) {
+    if (assumed.expires_ns != 0 && assumed.expires_ns <= now) over.push_back(key);
+  }
+  for (const std::string& key : over) forget_locked(key);
+}
+
+std::optional<KubernetesPod> LiveCluster::pending_pod(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pending_.find(key);
+  if (found == pending_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::string LiveCluster::key_of_uid(const std::string& uid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = key_of_uid_.find(uid);
+  return found == key_of_uid_.end() ? "" : found->second;
+}
+
+}  // namespace penstock
