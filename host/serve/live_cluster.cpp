@@ -57,8 +57,8 @@ Result<std::unique_ptr<LiveCluster>> LiveCluster::create(const ClusterConfig& co
   return std::unique_ptr<LiveCluster>(new LiveCluster(std::move(cluster), kinds, listener));
 }
 
-void LiveCluster::changed() {
-  if (listener_ != nullptr) listener_->cluster_changed();
+void LiveCluster::changed(bool only_relations) {
+  if (listener_ != nullptr) listener_->cluster_changed(only_relations);
 }
 
 Status LiveCluster::put_node(const KubernetesNode& node) {
@@ -87,7 +87,10 @@ Status LiveCluster::put_pod(const KubernetesPod& pod) {
   if (pod.node_name.empty()) {
     if (assumed != assumed_.end()) {
       // Its binding is under way, unless this is another pod of the same name.
-      if (assumed->second.uid == pod.uid) return {};
+      if (assumed->second.uid == pod.uid) {
+        pending_[pod.name] = pod;
+        return {};
+      }
       forget_locked(pod.name);
     }
     drop_uid(pod.name);
@@ -99,9 +102,11 @@ Status LiveCluster::put_pod(const KubernetesPod& pod) {
   const KubernetesPod* known = cluster_->find_pod(pod.name);
   if (assumed != assumed_.end()) assumed_.erase(assumed);
   if (known == nullptr || !(*known == pod)) {
+    // A pod that comes may be one that others want to be near, and one that changes may leave room.
+    const bool no_room =
+        known == nullptr || (known->node_name == pod.node_name && known->request == pod.request);
     PENSTOCK_TRY(cluster_->put_pod(pod));
-    // A pod that came may be one that others want to be near, and one that changed may leave room.
-    changed();
+    changed(no_room);
   }
   drop_uid(pod.name);
   if (!pod.uid.empty()) {

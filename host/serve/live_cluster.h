@@ -30,8 +30,8 @@ class ClusterListener {
   virtual void pod_pending(const KubernetesPod& pod) = 0;
   // It was deleted, has ended, or has a node.
   virtual void pod_settled(const std::string& key) = 0;
-  // Something that may let a pod fit that did not.
-  virtual void cluster_changed() = 0;
+  // Something that may let a pod fit that did not; only_relations: one that looks at other pods.
+  virtual void cluster_changed(bool only_relations) = 0;
 };
 
 // Thread-safe.
@@ -101,7 +101,7 @@ class LiveCluster final : public WatchSink {
   void forget_locked(const std::string& key);
   // Ends assumptions whose time is over.
   void expire();
-  void changed();
+  void changed(bool only_relations = false);
 
   mutable std::mutex mutex_;
   std::unique_ptr<Cluster> cluster_;
