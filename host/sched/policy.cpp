@@ -28,7 +28,7 @@ void push_column(penstock_column_op* op, std::int32_t column) {
 struct Filter {
   const char* name;
   penstock_column_opcode op;
-  TermGroup group;  // of FILTER_BITS
+  TermGroup group;  // of FILTER_BITS and FILTER_DOMAINS
 };
 
 constexpr Filter kFilters[] = {
@@ -38,6 +38,8 @@ constexpr Filter kFilters[] = {
     {"node-affinity", PENSTOCK_FILTER_BITS, TermGroup::node_affinity},
     {"ports", PENSTOCK_FILTER_BITS, TermGroup::ports},
     {"fit", PENSTOCK_FILTER_FIT, {}},
+    {"spread", PENSTOCK_FILTER_DOMAINS, TermGroup::spread},
+    {"pod-affinity", PENSTOCK_FILTER_DOMAINS, TermGroup::pod_affinity},
     {"model", PENSTOCK_FILTER_BITS, TermGroup::model},
     {"gpu", PENSTOCK_FILTER_GPU, {}},
 };
@@ -98,7 +100,7 @@ Status build_gpu_clustering(const std::string& name, const NodeTable& table,
 }
 
 template <TermGroup kGroup>
-Status build_bits(const std::string&, const NodeTable&, penstock_column_op* op) {
+Status build_group(const std::string&, const NodeTable&, penstock_column_op* op) {
   op->group = static_cast<std::uint8_t>(kGroup);
   return {};
 }
@@ -113,11 +115,18 @@ struct Score {
 const Score kScores[] = {
     {"least-allocated", PENSTOCK_SCORE_LEAST_ALLOCATED, PENSTOCK_NORMALISE_NONE, build_weighted},
     {"most-allocated", PENSTOCK_SCORE_MOST_ALLOCATED, PENSTOCK_NORMALISE_NONE, build_weighted},
+    {"requested-to-capacity-ratio", PENSTOCK_SCORE_RATIO, PENSTOCK_NORMALISE_NONE, build_weighted},
     {"balanced-allocation", PENSTOCK_SCORE_BALANCED, PENSTOCK_NORMALISE_NONE, build_cpu_and_memory},
     {"taint-toleration", PENSTOCK_SCORE_BITS, PENSTOCK_NORMALISE_REVERSED,
-     build_bits<TermGroup::preferred_taints>},
+     build_group<TermGroup::preferred_taints>},
     {"node-affinity", PENSTOCK_SCORE_BITS, PENSTOCK_NORMALISE_DEFAULT,
-     build_bits<TermGroup::preferred_affinity>},
+     build_group<TermGroup::preferred_affinity>},
+    {"spread", PENSTOCK_SCORE_SPREAD, PENSTOCK_NORMALISE_SPREAD,
+     build_group<TermGroup::preferred_spread>},
+    {"pod-affinity", PENSTOCK_SCORE_DOMAINS, PENSTOCK_NORMALISE_MIN_MAX_F64,
+     build_group<TermGroup::preferred_pod_affinity>},
+    {"image-locality", PENSTOCK_SCORE_DOMAINS, PENSTOCK_NORMALISE_NONE,
+     build_group<TermGroup::images>},
     {"best-fit", PENSTOCK_SCORE_BEST_FIT, PENSTOCK_NORMALISE_MIN_MAX, build_scaled},
     {"dot-product", PENSTOCK_SCORE_DOT_PRODUCT, PENSTOCK_NORMALISE_NONE, build_scaled},
     {"gpu-packing", PENSTOCK_SCORE_GPU_PACKING, PENSTOCK_NORMALISE_NONE, build_gpu_packing},
@@ -141,6 +150,13 @@ auto find_named(const List& list, const std::string& name) {
 Status unknown(const char* what, const std::string& name, const std::vector<std::string>& known) {
   return error(Code::not_found, "there is no {} '{}'; there are {}", what, name,
                fmt::to_string(fmt::join(known, ", ")));
+}
+
+// RATIO without a shape of the user's: the fuller the better, 100 when it is full.
+void set_full_shape(penstock_program* program) {
+  for (std::uint32_t i = 0; i < PENSTOCK_SHAPE_POINTS; ++i) {
+    program->shape[i] = static_cast<std::uint8_t>(i);
+  }
 }
 
 penstock_column_op* next_op(Program* program, const std::string& name) {
@@ -238,6 +254,7 @@ Result<Program> compile_policy(const Policy& policy, const NodeTable& table,
     op->normalise = static_cast<std::uint8_t>(score->normalise);
     op->weight = weighted.weight;
     PENSTOCK_TRY(score->build(weighted.name, table, op));
+    if (score->op == PENSTOCK_SCORE_RATIO) set_full_shape(&program.record);
   }
   std::uint64_t detail = 0;
   const std::uint32_t verdict = penstock_program_check(&program.record, &table.header(), &detail);

@@ -63,6 +63,10 @@ struct SchedulerProfile {
   std::vector<SelectorTerm> added_required;
   std::vector<PreferredTerm> added_preferred;
 
+  // ---- DefaultPreemptionArgs: how many nodes a preemption looks at ----
+  std::int32_t preemption_nodes_percent = 10;  // 0..100, of the cluster's
+  std::int32_t preemption_nodes_least = 100;   // at least so many
+
   // kube-scheduler v1.34 without a configuration.
   static SchedulerProfile defaults();
 };

@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-// Which question a term of a task answers; the number is the group of FILTER_BITS or SCORE_BITS.
+// Which question a term of a task answers; the number is the group of the operation that asks
+// it.
 enum class TermGroup : std::uint8_t {
   unschedulable = 1,
   taints = 2,
@@ -20,6 +21,11 @@ enum class TermGroup : std::uint8_t {
   model = 5,
   preferred_affinity = 6,
   preferred_taints = 7,
+  spread = 8,  // from here on of domain terms
+  pod_affinity = 9,
+  preferred_spread = 10,
+  preferred_pod_affinity = 11,
+  images = 12,
 };
 
 struct Task {

@@ -1,5 +1,6 @@
 # What comes from outside. Link these targets:
 #   fmt::fmt  spdlog::spdlog  CLI11::CLI11  nlohmann_json::nlohmann_json  PkgConfig::PENSTOCK_HWY
+#   PkgConfig::PENSTOCK_YAML
 #   Threads::Threads
 # Their Debian packages are listed in sdk/packaging/debian-packages.txt.
 
@@ -11,6 +12,7 @@ find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(PENSTOCK_HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(PENSTOCK_YAML REQUIRED IMPORTED_TARGET yaml-cpp)
 
 # The live front ends, `penstock extender` and `penstock scheduler`, need three more libraries. Without
 # them PENSTOCK_SERVE is empty, and the two say that they are unsupported in this build.
