@@ -1,5 +1,7 @@
 #include "penstock/sched/rescorer_tree.h"
 
+#include <algorithm>
+
 #include "penstock/base/status.h"
 
 namespace penstock {
@@ -37,5 +39,43 @@ RescorerTree::RescorerTree(std::uint32_t rows) {
     top_++;
   }
 }
+
+std::uint64_t RescorerRows::get(std::uint32_t row) const {
+  if (tree_ != nullptr) return tree_->get(row);
+  for (const Entry& entry : few_)
+    if (entry.row == row) return entry.value;
+  return RescorerTree::kAbsent;
+}
+
+void RescorerRows::set_few(std::uint32_t row, std::uint64_t value) {
+  Entry* const found = std::find_if(few_.data(), few_.data() + few_.size(),
+                                    [row](const Entry& entry) { return entry.row == row; });
+  const std::size_t at = static_cast<std::size_t>(found - few_.data());
+  if (at == few_.size()) {
+    if (value == RescorerTree::kAbsent) return;
+    few_.push_back({value, row});
+  } else if (value == RescorerTree::kAbsent) {
+    few_[at] = few_.back();
+    few_.pop_back();
+  } else {
+    few_[at].value = value;
+  }
+  best_ = RescorerTree::kAbsent;
+  for (const Entry& entry : few_) best_ = std::max(best_, entry.value);
+  if (few_.size() <= kFew) return;
+  tree_ = std::make_unique<RescorerTree>(capacity_);
+  for (const Entry& entry : few_) tree_->set(entry.row, entry.value);
+  few_ = {};
+}
+
+std::uint32_t RescorerRows::first_best(std::uint32_t from) const {
+  if (tree_ != nullptr) return tree_->first_best(from);
+  std::uint32_t first = RescorerTree::kNoRow;
+  for (const Entry& entry : few_)
+    if (entry.value == best_ && entry.row >= from) first = std::min(first, entry.row);
+  return first;
+}
+
+void RescorerRows::shrink() { tree_.reset(); }
 
 }  // namespace penstock

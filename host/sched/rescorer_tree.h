@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace penstock {
 
@@ -96,6 +97,43 @@ class RescorerTree {
   std::uint64_t* level_[kMaxLevels] = {};
   std::uint32_t count_[kMaxLevels] = {};
   std::uint32_t top_ = 0;
+};
+
+// The same for a set that may be small: a list while it has few rows, a tree from then on.
+class RescorerRows {
+ public:
+  static constexpr std::size_t kFew = 32;
+
+  explicit RescorerRows(std::uint32_t capacity) : capacity_(capacity) {}
+
+  bool has_tree() const { return tree_ != nullptr; }
+  std::uint64_t best() const { return best_; }
+  // kAbsent if it is.
+  std::uint64_t get(std::uint32_t row) const;
+  void set(std::uint32_t row, std::uint64_t value) {
+    if (tree_ == nullptr) {
+      set_few(row, value);
+      return;
+    }
+    tree_->set(row, value);
+    best_ = tree_->best();
+  }
+  // As of the tree.
+  std::uint32_t first_best(std::uint32_t from) const;
+  // When all rows are absent: gives back the tree.
+  void shrink();
+
+ private:
+  struct Entry {
+    std::uint64_t value;
+    std::uint32_t row;
+  };
+  void set_few(std::uint32_t row, std::uint64_t value);
+
+  std::uint32_t capacity_;
+  std::uint64_t best_ = RescorerTree::kAbsent;
+  std::vector<Entry> few_;  // in no order
+  std::unique_ptr<RescorerTree> tree_;
 };
 
 }  // namespace penstock

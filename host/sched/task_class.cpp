@@ -20,15 +20,15 @@ TaskClass::TaskClass(const TableView& table, const penstock_program& program,
       context_(table_, program_, task_),
       domains_(domains),
       limits_(limits) {
-  const std::uint64_t fitting = limits_.bytes / RescorerTree::bytes(table_.header->capacity);
-  limits_.groups = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(fitting, 1, std::min<std::uint32_t>(limits_.groups, kNoGroup - 1)));
+  most_trees_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      limits_.bytes / RescorerTree::bytes(table_.header->capacity), 1, UINT16_MAX));
+  limits_.groups = std::clamp<std::uint32_t>(limits_.groups, 1, kNoGroup - 1);
   plan();
 }
 
 std::uint64_t TaskClass::bytes() const {
   const std::uint64_t capacity = table_.header->capacity;
-  return groups_.size() * (RescorerTree::bytes(table_.header->capacity) + sizeof(Group)) +
+  return trees_ * RescorerTree::bytes(table_.header->capacity) + groups_.size() * sizeof(Group) +
          capacity * sizeof(std::uint16_t) + capacity / 8 + sizeof(*this);
 }
 
@@ -37,8 +37,12 @@ void TaskClass::rebuild() {
   groups_.clear();
   unused_groups_.clear();
   group_of_key_.clear();
-  live_.clear();
-  rated_ = false;
+  root_.clear();
+  rows_in_.clear();
+  place_of_.clear();
+  last_group_ = kNoGroup;
+  trees_ = 0;
+  clear_live();
   usable_ = true;
   bits_hold_.assign(capacity / 64, 0);
   group_of_.assign(capacity, kNoGroup);
@@ -85,61 +89,78 @@ void TaskClass::refresh_count(std::uint32_t column, std::uint32_t domain) {
   }
 }
 
+void TaskClass::set_value(std::uint16_t group, std::uint32_t row, std::uint64_t value) {
+  RescorerRows& rows = groups_[group]->rows;
+  const bool had_tree = rows.has_tree();
+  rows.set(row, value);
+  root_[group] = rows.best();
+  if (rows.has_tree() == had_tree) return;
+  if (++trees_ > most_trees_) usable_ = false;
+}
+
 void TaskClass::leave(std::uint32_t row) {
-  const std::uint16_t index = group_of_[row];
-  if (index == kNoGroup) return;
-  Group& group = *groups_[index];
+  const std::uint16_t group = group_of_[row];
+  if (group == kNoGroup) return;
   group_of_[row] = kNoGroup;
-  group.tree.set(row, RescorerTree::kAbsent);
+  set_value(group, row, RescorerTree::kAbsent);
   feasible_--;
   rated_ = rated_ && !rates_follow_counts_;
-  if (--group.rows > 0) return;
-  group_of_key_.erase(group.key);
-  unused_groups_.push_back(index);
-  rated_ = false;
+  if (--rows_in_[group] > 0) return;
+  RescorerRows& rows = groups_[group]->rows;
+  trees_ -= rows.has_tree();
+  rows.shrink();
+  if (place_of_[group] != kNoGroup) remove_live(group);
+  group_of_key_.erase(groups_[group]->key);
+  unused_groups_.push_back(group);
 }
 
 void TaskClass::enter(std::uint32_t row, const Key& key, std::int64_t base) {
   const std::uint64_t value = RescorerTree::encode(base);
   const std::uint16_t before = group_of_[row];
   if (before != kNoGroup) {
-    Group& group = *groups_[before];
-    if (std::equal(key.begin(), key.begin() + parts_.size(), group.key.begin())) {
-      group.tree.set(row, value);
+    if (same_key(*groups_[before], key)) {
+      set_value(before, row, value);
       return;
     }
     leave(row);
   }
-  const std::uint16_t index = find_group(key);
-  if (index == kNoGroup) {
+  // Neighbours often have the same key.
+  const bool again =
+      last_group_ != kNoGroup && rows_in_[last_group_] > 0 && same_key(*groups_[last_group_], key);
+  const std::uint16_t group = again ? last_group_ : find_group(key);
+  if (group == kNoGroup) {
     usable_ = false;
     return;
   }
-  Group& group = *groups_[index];
-  group_of_[row] = index;
-  group.tree.set(row, value);
+  last_group_ = group;
+  group_of_[row] = group;
+  set_value(group, row, value);
   feasible_++;
   rated_ = rated_ && !rates_follow_counts_;
-  if (group.rows++ == 0) rated_ = false;
+  if (rows_in_[group]++ > 0) return;
+  listed_ = false;
+  rated_ = false;
 }
 
 std::uint16_t TaskClass::find_group(const Key& key) {
   const auto found = group_of_key_.find(key);
   if (found != group_of_key_.end()) return found->second;
-  std::uint16_t index = kNoGroup;
+  std::uint16_t group = kNoGroup;
   if (!unused_groups_.empty()) {
-    index = unused_groups_.back();
+    group = unused_groups_.back();
     unused_groups_.pop_back();
   } else if (groups_.size() < limits_.groups) {
-    index = static_cast<std::uint16_t>(groups_.size());
+    group = static_cast<std::uint16_t>(groups_.size());
     groups_.push_back(std::make_unique<Group>(table_.header->capacity));
+    root_.push_back(RescorerTree::kAbsent);
+    rows_in_.push_back(0);
+    place_of_.push_back(kNoGroup);
   } else {
     return kNoGroup;
   }
-  groups_[index]->key = key;
-  groups_[index]->bonus = 0;
-  group_of_key_.emplace(key, index);
-  return index;
+  groups_[group]->key = key;
+  group_of_key_.emplace(key, group);
+  return group;
 }
 
 void TaskClass::choose(std::uint64_t tie, penstock_result* result) {
@@ -153,13 +174,13 @@ void TaskClass::choose(std::uint64_t tie, penstock_result* result) {
   while (n < program_.best && find_best(&places[n])) {
     const Place& place = places[n];
     result->best[n] = {static_cast<std::int32_t>(place.row), 0, place.score};
-    RescorerTree& tree = groups_[place.group]->tree;
-    taken[n++] = tree.get(place.row);
+    taken[n++] = groups_[place.group]->rows.get(place.row);
     if (n == program_.best) break;
-    tree.set(place.row, RescorerTree::kAbsent);
+    set_value(place.group, place.row, RescorerTree::kAbsent);
   }
   result->n_best = n;
-  for (std::uint32_t i = 0; i < n; i++) groups_[places[i].group]->tree.set(places[i].row, taken[i]);
+  if (program_.best == 1) return;
+  for (std::uint32_t i = 0; i < n; i++) set_value(places[i].group, places[i].row, taken[i]);
 }
 
 }  // namespace penstock

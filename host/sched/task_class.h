@@ -18,6 +18,7 @@
 #ifndef PENSTOCK_SCHED_TASK_CLASS_H_
 #define PENSTOCK_SCHED_TASK_CLASS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -33,7 +34,7 @@ namespace penstock {
 
 struct TaskClassLimits {
   std::uint32_t narrow_domains = 64;               // a domain column with at most so many is narrow
-  std::uint32_t groups = 2048;                     // at most 65534
+  std::uint32_t groups = 4096;                     // at most 65534
   std::uint64_t bytes = std::uint64_t{256} << 20;  // of trees
 };
 
@@ -134,17 +135,32 @@ class TaskClass {
     std::vector<Term> terms;
     std::vector<Presence> present;
   };
+  // How many live groups have a domain, by domain + 1, and how many different ones there are.
+  struct DomainSet {
+    std::vector<std::uint32_t> groups;
+    std::uint32_t different = 0;
+
+    void add(std::int64_t domain);
+    void remove(std::int64_t domain);
+  };
   struct GroupScore {
-    const penstock_column_op* op;
-    std::uint32_t part;  // bits, raw or sum; kMaxParts: none
+    const penstock_column_op* op = nullptr;
+    std::uint32_t part = kMaxParts;  // bits, raw or sum; kMaxParts: none
     std::vector<Term> terms;
+    // What the keys of the live groups say: of each term, and of the part; which of them SPREAD
+    // ignores, and the different domains of each term among the others.
+    std::vector<std::vector<std::int64_t>> term_keys;
+    std::vector<std::int64_t> part_keys;
+    std::vector<std::uint8_t> ignored;
+    std::vector<DomainSet> domains;
+    ScoreRange range;  // of a steady score, when its part of the bonuses was summed up
+
+    bool steady() const { return terms.empty(); }
   };
   struct Group {
-    explicit Group(std::uint32_t capacity) : tree(capacity) {}
+    explicit Group(std::uint32_t capacity) : rows(capacity) {}
     Key key{};
-    RescorerTree tree;
-    std::uint32_t rows = 0;
-    std::int64_t bonus = 0;
+    RescorerRows rows;
   };
   struct Place {
     std::uint16_t group;
@@ -157,6 +173,7 @@ class TaskClass {
   void plan_filter(const penstock_column_op& op);
   void plan_score(const penstock_column_op& op);
   void plan_shares(const penstock_column_op& op);
+  void add_group_score(const penstock_column_op& op, std::uint32_t part);
   void plan_domain_filter(const penstock_column_op& op);
   void plan_domain_score(const penstock_column_op& op);
   bool is_narrow(std::uint16_t domain) const;
@@ -175,22 +192,31 @@ class TaskClass {
   std::int64_t count_at(std::uint16_t column, std::int32_t domain) const;
 
   // ---- task_class.cpp: groups of rows ----
+  void set_value(std::uint16_t group, std::uint32_t row, std::uint64_t value);
+  bool same_key(const Group& group, const Key& key) const {
+    return std::equal(key.begin(), key.begin() + parts_.size(), group.key.begin());
+  }
   void leave(std::uint32_t row);
   void enter(std::uint32_t row, const Key& key, std::int64_t base);
   std::uint16_t find_group(const Key& key);
 
   // ---- task_class_groups.cpp: groups among each other ----
   void rate_groups();
+  void clear_live();
+  void list_live();
+  void add_live(std::uint16_t group);
+  void remove_live(std::uint16_t group);
+  void rate_steady();
   void refresh_terms();
   bool passes(const Group& group) const;
   bool passes(const GroupFilter& filter, const Group& group) const;
   std::int64_t domain_in(const Term& term, const Group& group) const;
-  std::int64_t count_in(const Term& term, const Group& group) const;
-  void add_score(const GroupScore& score);
+  std::int64_t count_of(const Term& term, std::int64_t key) const;
+  void rate_moving(const GroupScore& score);
   void raw_spread(const GroupScore& score);
-  std::uint32_t spread_size(const Term& term) const;
+  void normalise(const GroupScore& score);
   bool find_best(Place* best) const;
-  std::uint32_t best_row(const RescorerTree& tree) const;
+  std::uint32_t best_row(const RescorerRows& rows) const;
 
   TableView table_;
   const penstock_program& program_;
@@ -225,10 +251,23 @@ class TaskClass {
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::uint16_t> unused_groups_;
   std::unordered_map<Key, std::uint16_t, KeyHash> group_of_key_;
-  bool rated_ = false;               // what follows, and the groups' bonuses
-  std::vector<std::uint16_t> live_;  // feasible groups
+  std::vector<std::uint64_t> root_;      // by group: the best of its rows
+  std::vector<std::uint32_t> rows_in_;   // by group
+  std::vector<std::uint16_t> place_of_;  // by group: its place in live_; kNoGroup: not there
+  std::uint16_t last_group_ = kNoGroup;  // that a row entered
+  std::uint32_t trees_ = 0;              // groups that have one
+  std::uint32_t most_trees_ = 1;
+  static constexpr std::int64_t kUnrated = INT64_MIN;
+  bool listed_ = false;   // live_ has the groups that it should
+  bool settled_ = false;  // steady_
+  bool rated_ = false;    // feasible_ and bonus_
   std::uint32_t feasible_ = 0;
-  std::vector<std::int64_t> raw_;  // scratch, by index into live_
+  std::vector<std::uint16_t> live_;   // feasible groups; what follows goes by their place here
+  std::vector<std::int64_t> steady_;  // of the bonus, what does not move with counts
+  std::vector<std::int64_t> bonus_;
+  std::vector<std::int64_t> raw_;  // scratch
+  std::vector<double> sums_;       // scratch
+  std::vector<double> by_domain_;  // scratch
 };
 
 }  // namespace penstock

@@ -69,11 +69,11 @@ void TaskClass::plan_score(const penstock_column_op& op) {
       if (!has_terms(op)) {
         // 0 everywhere, which normalisation may turn into something else that is the same
         // everywhere.
-        if (normalised) group_scores_.push_back({&op, kMaxParts, {}});
+        if (normalised) add_group_score(op, kMaxParts);
         return;
       }
       if (normalised) {
-        group_scores_.push_back({&op, add_part({PartKind::bits, 0, 0, &op}), {}});
+        add_group_score(op, add_part({PartKind::bits, 0, 0, &op}));
         return;
       }
       break;
@@ -89,10 +89,17 @@ void TaskClass::plan_score(const penstock_column_op& op) {
       break;
   }
   if (normalised) {
-    group_scores_.push_back({&op, add_part({PartKind::raw, 0, 0, &op}), {}});
+    add_group_score(op, add_part({PartKind::raw, 0, 0, &op}));
   } else {
     row_scores_.push_back(&op);
   }
+}
+
+void TaskClass::add_group_score(const penstock_column_op& op, std::uint32_t part) {
+  GroupScore score;
+  score.op = &op;
+  score.part = part;
+  group_scores_.push_back(std::move(score));
 }
 
 void TaskClass::plan_shares(const penstock_column_op& op) {
@@ -204,10 +211,11 @@ void TaskClass::plan_domain_score(const penstock_column_op& op) {
   if (!has_terms(op)) {
     // Without a term SPREAD stays 0; DOMAINS is 0 before it is normalised.
     if (op.op == PENSTOCK_SCORE_DOMAINS && op.normalise != PENSTOCK_NORMALISE_NONE)
-      group_scores_.push_back({&op, kMaxParts, {}});
+      add_group_score(op, kMaxParts);
     return;
   }
-  GroupScore score = {&op, kMaxParts, {}};
+  GroupScore score;
+  score.op = &op;
   for (std::uint32_t i = 0; i < task_.n_domain_terms; i++) {
     const penstock_domain_term& term = task_.domain_terms[i];
     if (term.group != op.group) continue;
