@@ -289,7 +289,11 @@ ScoreRange scalar_score_range(std::uint32_t normalise, const std::int64_t* score
                               const std::uint8_t* feasible, std::uint32_t rows) {
   ScoreRange range;
   for (std::uint32_t row = 0; row < rows; row++) {
-    if (!feasible[row] || (normalise == PENSTOCK_NORMALISE_SPREAD && scores[row] < 0)) continue;
+    if (!feasible[row]) continue;
+    if (normalise == PENSTOCK_NORMALISE_SPREAD && scores[row] < 0) {
+      range.has_ignored = true;
+      continue;
+    }
     range.min = range.any ? std::min(range.min, scores[row]) : scores[row];
     range.max = range.any ? std::max(range.max, scores[row]) : scores[row];
     range.any = true;

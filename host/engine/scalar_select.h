@@ -83,6 +83,7 @@ struct ScoreRange {
   std::int64_t min = 0;
   std::int64_t max = 0;
   bool any = false;
+  bool has_ignored = false;  // some feasible row was left out
 };
 ScoreRange scalar_score_range(std::uint32_t normalise, const std::int64_t* scores,
                               const std::uint8_t* feasible, std::uint32_t rows);

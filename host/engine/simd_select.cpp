@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "penstock/engine/scalar_select.h"
@@ -96,18 +96,30 @@ class Selection {
   }
 
   void sort_operations() {
+    bool any_percent = false;
     for (std::uint32_t i = 0; i < program_.n_ops; i++) {
       const penstock_column_op& op = program_.ops[i];
       if (!is_score(op) || op.weight == 0) continue;
       if (is_zero(op)) {
         if (!scalar_is_idle(op, task_))
-          base_ += op.weight * scalar_normalise_one(op.normalise, {0, 0, true}, 0);
+          base_ += op.weight * scalar_normalise_one(op.normalise, {}, 0);
       } else if (op.normalise != PENSTOCK_NORMALISE_NONE || op.op == PENSTOCK_SCORE_SPREAD) {
         normalised_[n_normalised_++] = {&op, nullptr, {}};
+      } else if (is_percent(op) && std::exchange(any_percent, true)) {
+        deferred_[n_deferred_++] = &op;
+        deferred_most_ += std::max<std::int64_t>(op.weight * std::int64_t{100}, 0);
       } else {
         plain_[n_plain_++] = &op;
       }
     }
+  }
+
+  // Scores from 0 to 100. All but the first are deferred: rows that they could not make one of the
+  // best do without them.
+  static bool is_percent(const penstock_column_op& op) {
+    return op.op == PENSTOCK_SCORE_LEAST_ALLOCATED || op.op == PENSTOCK_SCORE_MOST_ALLOCATED ||
+           op.op == PENSTOCK_SCORE_BALANCED || op.op == PENSTOCK_SCORE_RATIO ||
+           op.op == PENSTOCK_SCORE_GPU_PACKING;
   }
 
   // The block at `begin` of the rows below `end`.
@@ -177,32 +189,32 @@ class Selection {
                       std::int64_t* total) {
     const penstock_column_op& op = *normalised.op;
     std::int64_t scores[kBlockRows];
-    const std::size_t bytes = block.words * 64 * sizeof(std::int64_t);
-    if (normalised.raw == nullptr) {
-      score(op, block, feasible, scores);
-    } else {
-      std::memcpy(scores, normalised.raw + block.begin, bytes);
-    }
-    if (op.normalise != PENSTOCK_NORMALISE_NONE &&
-        !kernels_.normalise(op.normalise, normalised.range, block.words, scores)) {
+    const std::int64_t* raw = normalised.raw == nullptr ? scores : normalised.raw + block.begin;
+    if (raw == scores) score(op, block, feasible, scores);
+    if (op.normalise == PENSTOCK_NORMALISE_NONE) {
+      kernels_.accumulate(raw, op.weight, is_small(op), true, block.words, total);
+    } else if (!kernels_.add_normalised(op.normalise, normalised.range, op.weight, raw, block.words,
+                                        total)) {
       for_each_row(feasible, block.words, [&](std::uint32_t i) {
-        scores[i] = scalar_normalise_one(op.normalise, normalised.range, scores[i]);
+        total[i] += op.weight * scalar_normalise_one(op.normalise, normalised.range, raw[i]);
       });
     }
-    kernels_.accumulate(scores, op.weight, is_small(op), true, block.words, total);
   }
 
+  // Picks among the rows [begin, end) of what score_all left. Blocks lie the same whatever `begin`
+  // is; one that holds rows of two calls is completed in the first, which is for its upper rows.
   void pick_all(std::uint32_t begin, std::uint32_t end) {
-    for (std::uint32_t row = begin & ~63u; row < end; row += kBlockRows) {
-      const RowBlock block = block_at(row, end);
+    for (std::uint32_t row = begin / kBlockRows * kBlockRows; row < end; row += kBlockRows) {
+      const RowBlock block = block_at(row, rows_);
+      if (!any(feasible_at(row), block.words)) continue;
+      std::int64_t* total = scratch().total.data() + row;
+      if (end == rows_ || row + kBlockRows <= end) {
+        for (std::uint32_t k = 0; k < n_normalised_; k++)
+          add_normalised(normalised_[k], block, feasible_at(row), total);
+      }
       std::uint64_t feasible[kBlockWords];
       std::copy_n(feasible_at(row), block.words, feasible);
       clip(block, begin, end, feasible);
-      if (!any(feasible, block.words)) continue;
-      std::int64_t total[kBlockRows];
-      std::copy_n(scratch().total.data() + row, block.words * 64, total);
-      for (std::uint32_t k = 0; k < n_normalised_; k++)
-        add_normalised(normalised_[k], block, feasible, total);
       pick(block, feasible, total);
     }
   }
@@ -268,8 +280,40 @@ class Selection {
                  [&](std::uint32_t i) { scores[i] = scalar_score(context_, op, block.begin + i); });
   }
 
-  // Shows the rows that may be among the best to scalar_insert.
+  // Shows the rows that may be among the best to scalar_insert. Rows that cannot be, even with the
+  // most that the deferred operations could add, are left at that.
   void pick(RowBlock block, const std::uint64_t* feasible, const std::int64_t* total) {
+    if (n_deferred_ == 0) return pick_among(block, feasible, total);
+    for (std::uint32_t w = 0; w < block.words;) {
+      std::uint32_t end = w;
+      while (end < block.words && may_be_best(feasible, total, end)) end++;
+      if (end == w) {
+        w++;
+        continue;
+      }
+      const RowBlock run = {block.begin + w * 64, end - w};
+      std::int64_t sum[kBlockRows];
+      std::int64_t scores[kBlockRows];
+      std::copy_n(total + w * 64, run.words * 64, sum);
+      for (std::uint32_t i = 0; i < n_deferred_; i++) {
+        score(*deferred_[i], run, feasible + w, scores);
+        kernels_.accumulate(scores, deferred_[i]->weight, true, true, run.words, sum);
+      }
+      pick_among(run, feasible + w, sum);
+      w = end;
+    }
+  }
+
+  bool may_be_best(const std::uint64_t* feasible, const std::int64_t* total,
+                   std::uint32_t w) const {
+    if (feasible[w] == 0) return false;
+    if (result_->n_best < program_.best) return true;
+    const std::int64_t last = result_->best[result_->n_best - 1].score;
+    const std::int64_t tied = program_.tie == PENSTOCK_TIE_HASH ? 1 : 0;
+    return (feasible[w] & kernels_.above(total + w * 64, last - tied - deferred_most_)) != 0;
+  }
+
+  void pick_among(RowBlock block, const std::uint64_t* feasible, const std::int64_t* total) {
     for (std::uint32_t w = 0; w < block.words; w++) {
       if (feasible[w] == 0) continue;
       for_each_bit(feasible[w] & candidates(total + w * 64, block.begin + w * 64),
@@ -329,6 +373,9 @@ class Selection {
   std::int64_t base_ = 0;  // what every row gets
   const penstock_column_op* plain_[PENSTOCK_MAX_OPS];
   std::uint32_t n_plain_ = 0;
+  const penstock_column_op* deferred_[PENSTOCK_MAX_OPS];
+  std::uint32_t n_deferred_ = 0;
+  std::int64_t deferred_most_ = 0;  // what they add at most
   Normalised normalised_[PENSTOCK_MAX_OPS];
   std::uint32_t n_normalised_ = 0;
 };

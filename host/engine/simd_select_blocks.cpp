@@ -239,68 +239,130 @@ void extend_range(const std::int64_t* scores, std::int64_t least, const std::uin
   Int max = integer(range->any ? range->max : INT64_MIN);
   const Int limit = integer(least);
   IntMask any = hn::FirstN(kInt, 0);
+  IntMask ignored = any;
   for (std::uint32_t w = 0; w < words; w++) {
     if (feasible[w] == 0) continue;
     for (std::size_t i = 0; i < 64; i += lanes) {
       const Int v = load(scores + w * 64 + i);
-      const IntMask counts = hn::AndNot(limit > v, bits_mask(feasible[w], i));
+      const IntMask present = bits_mask(feasible[w], i);
+      const IntMask counts = hn::AndNot(limit > v, present);
+      ignored = hn::Or(ignored, hn::And(limit > v, present));
       any = hn::Or(any, counts);
       min = hn::Min(min, hn::IfThenElse(counts, v, min));
       max = hn::Max(max, hn::IfThenElse(counts, v, max));
     }
   }
   range->any = range->any || !hn::AllFalse(kInt, any);
+  range->has_ignored = range->has_ignored || !hn::AllFalse(kInt, ignored);
   if (!range->any) return;
   range->min = hn::GetLane(hn::MinOfLanes(kInt, min));
   range->max = hn::GetLane(hn::MaxOfLanes(kInt, max));
 }
 
-// trunc(100 * ((score - min) / spread)), rounded as written. Differences are exact below kExact.
-void normalise_f64(double min, double spread, std::uint32_t words, std::int64_t* scores) {
-  for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
-    const Real part = (to_real(load(scores + row)) - real(min)) / real(spread);
-    store(truncate(real(100) * part), scores + row);
-  }
-}
-
 // A normalised score is offset + sign * trunc((factor * score + shift) / divisor), with all of it
-// below kExact; SPREAD makes it 0 where the score is negative.
-bool normalise(std::uint32_t kind, const ScoreRange& range, std::uint32_t words,
-               std::int64_t* scores) {
+// below kExact.
+struct Normaliser {
+  double factor = 100;
+  double shift = 0;
+  double divisor = 0;
+  double offset = 0;
+  double sign = 1;
+};
+// False when its arithmetic would not be exact, or it would divide by 0.
+inline bool make_normaliser(std::uint32_t kind, const ScoreRange& range, Normaliser* out) {
   constexpr std::int64_t kMost = kExact / 400;
   if (range.min < -kMost || range.max > kMost) return false;
   const auto max = static_cast<double>(std::max<std::int64_t>(range.max, 0));
   const auto min = static_cast<double>(range.min);
-  const double spread = static_cast<double>(range.max) - min;
-  double factor = 100;
-  double shift = 0;
-  double divisor = max;
-  double offset = 0;
-  double sign = 1;
-  if (kind == PENSTOCK_NORMALISE_REVERSED) {
-    offset = 100;
-    sign = -1;
-  } else if (kind == PENSTOCK_NORMALISE_MIN_MAX) {
-    shift = -100 * min;
-    divisor = spread;
-  } else if (kind == PENSTOCK_NORMALISE_MIN_MAX_F64 && spread != 0) {
-    normalise_f64(min, spread, words, scores);
-    return true;
-  } else if (kind == PENSTOCK_NORMALISE_SPREAD) {
-    factor = -100;
-    shift = 100 * (max + min);
-  } else if (kind != PENSTOCK_NORMALISE_DEFAULT) {
-    return false;
+  out->divisor = max;
+  switch (kind) {
+    case PENSTOCK_NORMALISE_DEFAULT:
+      break;
+    case PENSTOCK_NORMALISE_REVERSED:
+      out->offset = 100;
+      out->sign = -1;
+      break;
+    case PENSTOCK_NORMALISE_MIN_MAX:
+    case PENSTOCK_NORMALISE_MIN_MAX_F64:
+      out->shift = -100 * min;
+      out->divisor = static_cast<double>(range.max) - min;
+      break;
+    case PENSTOCK_NORMALISE_SPREAD:
+      out->factor = -100;
+      out->shift = 100 * (max + min);
+      break;
+    default:
+      return false;
   }
-  if (divisor == 0) return false;
+  return out->divisor != 0;
+}
+
+// trunc(100 * ((score - min) / spread)) as float64 rounds it. That is the quotient in integers
+// except perhaps where this leaves no remainder: elsewhere the true value is at least 1 / spread
+// from the next integer, which is more than the roundings are.
+HWY_INLINE Real f64_quotient(Real numerator, Real quotient, Real spread) {
+  const Real remainder = hn::NegMulAdd(quotient, spread, numerator);
+  const RealMask doubtful = hn::And(remainder == hn::Zero(kReal), quotient != real(100));
+  if (hn::AllFalse(kReal, hn::And(doubtful, numerator != hn::Zero(kReal)))) return quotient;
+  return hn::Trunc(real(100) * ((numerator / real(100)) / spread));
+}
+
+// total += weight * value, |value| at most 2^20.
+HWY_INLINE void add_weighted(Real value, Real weight, std::int64_t* total) {
+  const Real sum = hn::MulAdd(value, weight, real(kRounder));
+  const Int added = hn::BitCast(kInt, sum) - hn::BitCast(kInt, real(kRounder));
+  hn::StoreU(load(total) + added, kInt, total);
+}
+
+// Where no score is below 0: then no quotient is, and what follows it is one product and one sum.
+template <bool kF64>
+void add_positive(const Normaliser& n, std::int32_t weight, const std::int64_t* scores,
+                  std::uint32_t words, std::int64_t* total) {
+  const Real factor = real(n.factor);
+  const Real shift = real(n.shift + 0.5);
+  const Real divisor = real(n.divisor);
+  const Real reciprocal = real(1) / divisor;
+  const Real by = real(n.sign * weight);
+  const Int offset = integer(static_cast<std::int64_t>(n.offset) * weight);
+  const Int base = hn::BitCast(kInt, real(kRounder)) - offset;
+  for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
+    const Real numerator = hn::MulAdd(to_real(load(scores + row)), factor, shift);
+    Real quotient = hn::Floor(numerator * reciprocal);
+    if (kF64) quotient = f64_quotient(numerator - real(0.5), quotient, divisor);
+    const Real sum = hn::MulAdd(quotient, by, real(kRounder));
+    hn::StoreU(load(total + row) + (hn::BitCast(kInt, sum) - base), kInt, total + row);
+  }
+}
+
+template <bool kSpread>
+void add_signed(const Normaliser& n, std::int32_t weight, const std::int64_t* scores,
+                std::uint32_t words, std::int64_t* total) {
   const Real limit = real(static_cast<double>(PENSTOCK_MAX_NORMALISED));
-  const Real least = kind == PENSTOCK_NORMALISE_SPREAD ? hn::Zero(kReal) : real(-2.0 * kMost);
+  const Real reciprocal = real(1) / real(n.divisor);
   for (std::size_t row = 0; row < words * 64; row += hn::Lanes(kInt)) {
     const Real score = to_real(load(scores + row));
-    const Real numerator = score * real(factor) + real(shift);
-    const Real quotient = hn::Trunc(numerator / real(divisor));
-    const Real value = hn::Clamp(real(offset) + real(sign) * quotient, hn::Neg(limit), limit);
-    store_integer(hn::IfThenElseZero(score >= least, value), scores + row);
+    const Real numerator = hn::MulAdd(score, real(n.factor), real(n.shift));
+    const Real half = hn::CopySignToAbs(real(0.5), numerator);
+    const Real quotient = hn::Trunc((numerator + half) * reciprocal);
+    Real value = hn::MulAdd(real(n.sign), quotient, real(n.offset));
+    value = hn::Clamp(value, hn::Neg(limit), limit);
+    if (kSpread) value = hn::IfThenElseZero(score >= hn::Zero(kReal), value);
+    add_weighted(value, real(weight), total + row);
+  }
+}
+
+bool add_normalised(std::uint32_t kind, const ScoreRange& range, std::int32_t weight,
+                    const std::int64_t* scores, std::uint32_t words, std::int64_t* total) {
+  Normaliser n;
+  if (!make_normaliser(kind, range, &n)) return false;
+  if (kind == PENSTOCK_NORMALISE_MIN_MAX_F64) {
+    add_positive<true>(n, weight, scores, words, total);
+  } else if (kind == PENSTOCK_NORMALISE_MIN_MAX || (range.min >= 0 && !range.has_ignored)) {
+    add_positive<false>(n, weight, scores, words, total);
+  } else if (kind == PENSTOCK_NORMALISE_SPREAD) {
+    add_signed<true>(n, weight, scores, words, total);
+  } else {
+    add_signed<false>(n, weight, scores, words, total);
   }
   return true;
 }
@@ -383,7 +445,7 @@ std::uint64_t above_hashed(const std::int64_t* total, std::int64_t threshold, st
 }
 
 const BlockKernels* kernels() {
-  static const BlockKernels kKernels = {filter,     score, extend_range, normalise,
+  static const BlockKernels kKernels = {filter,     score, extend_range, add_normalised,
                                         accumulate, above, above_hashed};
   return &kKernels;
 }

@@ -34,9 +34,9 @@ struct BlockKernels {
   // Takes the feasible rows' scores of at least `least` into *range.
   void (*extend_range)(const std::int64_t* scores, std::int64_t least,
                        const std::uint64_t* feasible, std::uint32_t words, ScoreRange* range);
-  // Normalises in place.
-  bool (*normalise)(std::uint32_t normalise, const ScoreRange& range, std::uint32_t words,
-                    std::int64_t* scores);
+  // total[i] += weight * the normalised scores[i].
+  bool (*add_normalised)(std::uint32_t normalise, const ScoreRange& range, std::int32_t weight,
+                         const std::int64_t* scores, std::uint32_t words, std::int64_t* total);
   // total[i] = (add ? total[i] : 0) + weight * scores[i]; small: the scores of feasible rows are
   // within +-2^30.
   void (*accumulate)(const std::int64_t* scores, std::int32_t weight, bool small, bool add,

@@ -35,21 +35,53 @@ inline void collect(const TableView& table, const penstock_column_op& op, const 
 
 const hn::Rebind<float, decltype(kReal)> kHalf;
 
-// floor(sum / weights) of integers, sum + weights < 2^24.
-HWY_INLINE Real small_quotient(Real sum, Real weights) {
-  return hn::PromoteTo(kReal, hn::Floor(hn::DemoteTo(kHalf, sum) / hn::DemoteTo(kHalf, weights)));
+// 1 / v for 0 < v < 2^kQuantityBits, off by less than 2^-11 of it.
+HWY_INLINE Real rough_reciprocal(Real v) {
+#if HWY_TARGET == HWY_AVX3
+  return Real{_mm512_rcp14_pd(v.raw)};
+#else
+  return hn::PromoteTo(kReal, hn::ApproximateReciprocal(hn::DemoteTo(kHalf, v)));
+#endif
 }
 
-// floor(100 * part / whole) of integers 0 <= part <= whole < 2^kQuantityBits, whole > 0. A float32
-// division costs a third of a float64 one: four roundings of at most 2^-24 each, then a reduction
-// by 2^-20, leave a value that is below the quotient by less than 2^-19 of it, so that its floor is
-// the result or 1 less, which the remainder in float64 tells: it is exact, fused or not.
+// floor(100 * part / whole) of integers 0 <= part <= whole < 2^kQuantityBits, whole > 0. With the
+// rough reciprocal, brought down by as much as it may be off, one gets a value that is below the
+// quotient by less than 0.1, so that its floor is the result or 1 less, which the remainder tells:
+// it is exact, fused or not.
 HWY_INLINE Real percent(Real part, Real whole) {
-  const auto scale = hn::Set(kHalf, 100.0f * (1.0f - 1.0f / (1 << 20)));
-  const auto low = hn::DemoteTo(kHalf, part) * scale / hn::DemoteTo(kHalf, whole);
-  const Real guess = hn::PromoteTo(kReal, hn::Floor(low));
+  const Real low = part * real(100 * (1 - 1.0 / 2048)) * rough_reciprocal(whole);
+  const Real guess = hn::Floor(low);
   const Real remainder = hn::NegMulAdd(guess, whole, part * real(100));
   return guess + hn::IfThenElseZero(remainder >= whole, real(1));
+}
+
+// What is counted of one resource in LEAST_ALLOCATED or MOST_ALLOCATED.
+template <bool kLeast>
+HWY_INLINE Real counted_quantity(Int allocatable, Int scored, Int request, Real limit) {
+  return kLeast ? hn::Max(to_real(allocatable - scored - request), hn::Zero(kReal))
+                : hn::Min(to_real(scored + request), limit);
+}
+
+// One vector of rows some of which have no such resource.
+template <bool kLeast>
+HWY_NOINLINE void allocation_score_of_some(const Resources& list, std::size_t row,
+                                           std::int64_t* scores) {
+  const Real zero = hn::Zero(kReal);
+  Real sum = zero;
+  Real weights = zero;
+  for (std::uint32_t k = 0; k < list.n; k++) {
+    const Int allocatable = load(list.allocatable[k] + row);
+    const Real limit = to_real(allocatable);
+    const RealMask counts = limit > zero;
+    const Real counted =
+        counted_quantity<kLeast>(allocatable, load(list.used[k] + row), list.request[k], limit);
+    // Where allocatable is 0 this is no number, and does not count.
+    const Real share = percent(counted, limit) * list.weight[k];
+    sum = sum + hn::IfThenElseZero(counts, share);
+    weights = weights + hn::IfThenElseZero(counts, list.weight[k]);
+  }
+  const Real score = hn::Floor(sum / hn::Max(weights, real(1)));
+  store_integer(score, scores + row);
 }
 
 template <bool kLeast>
@@ -57,26 +89,32 @@ bool allocation_score(const TableView& table, const penstock_column_op& op,
                       const penstock_task& task, RowBlock block, std::int64_t* scores) {
   Resources list;
   collect(table, op, task, table.scored, task.scored_request, block, &list);
+  if (list.n == 0) {
+    std::fill_n(scores, block.words * 64, 0);
+    return true;
+  }
   Word cells = hn::Zero(kWord);
-  const Real zero = hn::Zero(kReal);
+  Real weights = hn::Zero(kReal);
+  for (std::uint32_t k = 0; k < list.n; k++) weights = weights + list.weight[k];
+  const Real reciprocal = real(1) / weights;
   for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
-    Real sum = zero;
-    Real weights = zero;
+    Real sum = real(0.5);  // for the division by the weights
+    Int smallest = integer(1);
     for (std::uint32_t k = 0; k < list.n; k++) {
       const Int allocatable = load(list.allocatable[k] + row);
       const Int scored = load(list.used[k] + row);
       gather(allocatable, scored, cells);
+      smallest = hn::Min(smallest, allocatable);
       const Real limit = to_real(allocatable);
-      const Int used = scored + list.request[k];
-      const Real counted =
-          kLeast ? hn::Max(to_real(allocatable - used), zero) : hn::Min(to_real(used), limit);
-      // Where allocatable is 0 this is no number, and does not count.
-      const Real share = percent(counted, limit);
-      const RealMask counts = limit > zero;
-      sum = sum + hn::IfThenElseZero(counts, share * list.weight[k]);
-      weights = weights + hn::IfThenElseZero(counts, list.weight[k]);
+      const Real counted = counted_quantity<kLeast>(allocatable, scored, list.request[k], limit);
+      sum = hn::MulAdd(percent(counted, limit), list.weight[k], sum);
     }
-    store_integer(hn::IfThenElseZero(weights > zero, small_quotient(sum, weights)), scores + row);
+    // Nearly always all of them are there.
+    if (HWY_LIKELY(hn::AllTrue(kInt, smallest == integer(1)))) {
+      store_integer(hn::Floor(sum * reciprocal), scores + row);
+    } else {
+      allocation_score_of_some<kLeast>(list, row, scores);
+    }
   }
   return all_below(cells);
 }

@@ -31,8 +31,11 @@ using RealMask = hn::Mask<decltype(kReal)>;
 // With kQuantityBits, 100 * a + b < 101 * 2^46 < 2^53.
 constexpr int kQuantityBits = 46;
 
-// The same argument holds in float32 for a + b < 2^24.
-constexpr std::int64_t kExact = std::int64_t{1} << 52;
+//
+// Where many are divided by one b, its rounded reciprocal r does: floor((a + 0.5) * r) is
+// floor(a / b) for a < 2^50. What stands inside is off by less than 2^-51 of (a + 0.5) / b, which
+// is below 0.5 / b, and (a + 0.5) / b is 0.5 / b or more from every integer.
+constexpr std::int64_t kExact = std::int64_t{1} << 50;
 
 // Every bit of the cells that were read is gathered, to tell afterwards whether all of them were in
 // [0, 2^kBits).
@@ -50,8 +53,9 @@ HWY_INLINE Real real(double v) { return hn::Set(kReal, v); }
 HWY_INLINE Int integer(std::int64_t v) { return hn::Set(kInt, v); }
 HWY_INLINE void store(Real v, std::int64_t* p) { hn::StoreU(hn::ConvertTo(kInt, v), kInt, p); }
 // The same for integers within +-2^50, for less: added to 1.5 * 2^52 they stand in the low bits.
+constexpr double kRounder = 6755399441055744.0;
 HWY_INLINE void store_integer(Real v, std::int64_t* p) {
-  const Real shift = real(6755399441055744.0);
+  const Real shift = real(kRounder);
   hn::StoreU(hn::BitCast(kInt, v + shift) - hn::BitCast(kInt, shift), kInt, p);
 }
 HWY_INLINE Real truncate(Real v) {
