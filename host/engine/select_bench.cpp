@@ -162,6 +162,7 @@ penstock_domain_term domain_term(std::uint16_t domain, std::uint16_t count, std:
   term.group = group;
   term.kind = kind;
   term.weight = weight;
+  term.domains = domain == PENSTOCK_ROW_DOMAIN ? 0 : kZones;
   return term;
 }
 

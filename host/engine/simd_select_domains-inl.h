@@ -132,40 +132,75 @@ inline bool domains_score(const DecisionContext& context, const penstock_column_
   return true;
 }
 
+// One term of SPREAD: what it adds to a row, which is never negative, and 0 where there is no
+// domain. What a domain adds is worked out once for the domains in use, if they are few.
+struct SpreadTerm {
+  static constexpr std::uint32_t kKnown = 64;
+
+  TermColumns<HalfCell> columns;
+  Real log;
+  Real skew_less_1;
+  bool required;
+  Int known_end;  // unknown slots begin here: slot 0 is of rows without a domain, d + 1 of domain d
+  Real known_few;  // the first slots, as many as there are lanes
+  bool few;        // there are no more
+  double known[kKnown];
+
+  void set(const TableView& table, const penstock_domain_term& term, double log_of_size) {
+    columns = TermColumns(kHalfCell, table, term);
+    const double skew = static_cast<double>(std::int64_t{term.weight} - 1);
+    log = real(log_of_size);
+    skew_less_1 = real(skew);
+    required = (term.kind & PENSTOCK_SPREAD_REQUIRED) != 0 && columns.domain != nullptr;
+    if (columns.domain == nullptr) return;
+    std::fill_n(known, hn::Lanes(kReal), 0.0);
+    std::uint32_t n = 1;
+    for (; n < kKnown && n <= term.domains; n++)
+      known[n] =
+          std::clamp(columns.count[n - 1], 0, PENSTOCK_MAX_DOMAIN_COUNT) * log_of_size + skew;
+    known_end = integer(n);
+    known_few = hn::LoadU(kReal, known);
+    few = n <= hn::Lanes(kReal);
+  }
+
+  HWY_INLINE Real of(const DomainCounts<HalfCell>& counts) const {
+    return hn::PromoteTo(kReal, counts.n) * log + skew_less_1;
+  }
+  // Also takes down in `ignored`, as a value above 0, where a required domain is missing.
+  HWY_INLINE Real at(std::size_t row, Real& ignored) const {
+    if (columns.domain == nullptr) return of(columns.at(row));
+    const Int slot = hn::PromoteTo(kInt, hn::LoadU(kHalfCell, columns.domain + row)) + integer(1);
+    const IntMask is_known = hn::And(known_end > slot, slot > integer(-1));
+    if (HWY_LIKELY(hn::AllTrue(kInt, is_known))) {
+      if (required)
+        ignored = hn::IfThenElse(hn::RebindMask(kReal, slot == hn::Zero(kInt)), real(1), ignored);
+#if HWY_TARGET != HWY_SCALAR
+      if (few) return hn::TableLookupLanes(known_few, hn::IndicesFromVec(kReal, slot));
+#endif
+      return hn::GatherIndex(kReal, known, slot);
+    }
+    const auto counts = columns.at(row);
+    const Real valid = hn::PromoteTo(kReal, hn::VecFromMask(kHalfCell, counts.valid));
+    const RealMask missing = valid == hn::Zero(kReal);
+    if (required) ignored = hn::IfThenElse(missing, real(1), ignored);
+    return hn::IfThenZeroElse(missing, of(counts));
+  }
+};
+
 inline bool spread_score(const DecisionContext& context, const penstock_column_op& op,
                          RowBlock block, std::int64_t* scores) {
-  struct Term {
-    TermColumns<HalfCell> columns;
-    Real log;
-    Real skew_less_1;
-    bool required;
-  };
-  Term terms[PENSTOCK_MAX_DOMAIN_TERMS];
+  SpreadTerm terms[PENSTOCK_MAX_DOMAIN_TERMS];
   std::uint32_t n = 0;
   for (std::uint32_t t = 0; t < context.task.n_domain_terms; t++) {
     const penstock_domain_term& term = context.task.domain_terms[t];
-    if (term.group != op.group) continue;
-    terms[n++] = {TermColumns(kHalfCell, context.table, term), real(context.terms[t].log),
-                  real(static_cast<double>(std::int64_t{term.weight} - 1)),
-                  (term.kind & PENSTOCK_SPREAD_REQUIRED) != 0};
+    if (term.group == op.group) terms[n++].set(context.table, term, context.terms[t].log);
   }
+  const Real zero = hn::Zero(kReal);
   for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kReal)) {
-    Real s = hn::Zero(kReal);
-    Real ignored = hn::Zero(kReal);  // above 0 where a required domain is missing
-    for (std::uint32_t t = 0; t < n; t++) {
-      const Term& term = terms[t];
-      const auto counts = term.columns.at(block.begin + row);
-      const Real next = s + (hn::PromoteTo(kReal, counts.n) * term.log + term.skew_less_1);
-      if (term.columns.domain == nullptr) {
-        s = next;
-        continue;
-      }
-      const RealMask valid =
-          hn::PromoteTo(kReal, hn::VecFromMask(kHalfCell, counts.valid)) != hn::Zero(kReal);
-      s = hn::IfThenElse(valid, next, s);
-      if (term.required) ignored = hn::IfThenElse(valid, ignored, real(1));
-    }
-    const Real score = hn::IfThenElse(ignored > hn::Zero(kReal), real(-1), round_positive(s));
+    Real s = zero;
+    Real ignored = zero;
+    for (std::uint32_t t = 0; t < n; t++) s = s + terms[t].at(block.begin + row, ignored);
+    const Real score = hn::IfThenElse(ignored > zero, real(-1), round_positive(s));
     store_integer(score, scores + row);
   }
   return true;
@@ -185,26 +220,43 @@ inline std::uint64_t rows_with_domain(const TableView& table, std::uint32_t colu
   return rows;
 }
 
+HWY_INLINE CellMask cell_bits_mask(std::uint64_t word, std::size_t from) {
+  const std::uint64_t bits = word >> from;
+  return hn::LoadMaskBits(kCell, reinterpret_cast<const std::uint8_t*>(&bits));
+}
+
 // The domains below 64 of those of 64 rows from `row` on that are set in `rows`, as bits in *seen.
 // False, and nothing is known, if one of them has a higher domain.
 inline bool low_domains(const TableView& table, std::uint32_t column, std::uint32_t row,
                         std::uint64_t rows, std::uint64_t* seen) {
   const std::int32_t* domain = table.domain_column(column) + row;
-  Word all = hn::Zero(kWord);
-  Int high = hn::Zero(kInt);
-  for (std::size_t i = 0; i < 64; i += hn::Lanes(kInt)) {
-    const IntMask counts = bits_mask(rows, i);
-    const Int cell = hn::PromoteTo(kInt, hn::LoadU(kHalfCell, domain + i));
-    high = hn::Or(high, hn::IfThenElseZero(counts, cell));
-    // Shifts by 64 and more are not defined; a cell that is one makes `high` large.
-    const Int amount = hn::And(cell, integer(63));
-    const Word bit = hn::Shl(hn::Set(kWord, 1), hn::BitCast(kWord, amount));
-    all = hn::Or(all, hn::BitCast(kWord, hn::IfThenElseZero(counts, hn::BitCast(kInt, bit))));
+  const hn::RebindToUnsigned<hn::ScalableTag<std::int32_t>> bits_tag;
+  const Cell low_half = hn::Set(kCell, 31);
+  const auto one = hn::Set(bits_tag, 1);
+  Cell low = hn::Zero(kCell);
+  Cell high = low;
+  Cell all = low;
+  for (std::size_t i = 0; i < 64; i += hn::Lanes(kCell)) {
+    const CellMask in = cell_bits_mask(rows, i);
+    const Cell cell = hn::IfThenElseZero(in, hn::LoadU(kCell, domain + i));
+    all = hn::Or(all, cell);
+    // Shifts by 32 and more are not defined.
+    const auto amount = hn::BitCast(bits_tag, hn::And(cell, low_half));
+    const Cell bit = hn::IfThenElseZero(in, hn::BitCast(kCell, hn::Shl(one, amount)));
+    const CellMask upper = cell > low_half;
+    low = hn::Or(low, hn::IfThenZeroElse(upper, bit));
+    high = hn::Or(high, hn::IfThenElseZero(upper, bit));
   }
-  if (!hn::AllTrue(kInt, hn::ShiftRight<6>(high) == hn::Zero(kInt))) return false;
-  std::uint64_t lanes[hn::MaxLanes(kWord)];
-  hn::StoreU(all, kWord, lanes);
-  for (std::size_t i = 0; i < hn::Lanes(kWord); i++) *seen |= lanes[i];
+  if (!hn::AllTrue(kCell, hn::ShiftRight<6>(all) == hn::Zero(kCell))) return false;
+  std::int32_t lows[hn::MaxLanes(kCell)];
+  std::int32_t highs[hn::MaxLanes(kCell)];
+  hn::StoreU(low, kCell, lows);
+  hn::StoreU(high, kCell, highs);
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < hn::Lanes(kCell); i++)
+    found |= std::uint64_t{static_cast<std::uint32_t>(highs[i])} << 32 |
+             static_cast<std::uint32_t>(lows[i]);
+  *seen |= found;
   return true;
 }
 

@@ -84,23 +84,18 @@ HWY_NOINLINE void allocation_score_of_some(const Resources& list, std::size_t ro
   store_integer(score, scores + row);
 }
 
-template <bool kLeast>
-bool allocation_score(const TableView& table, const penstock_column_op& op,
-                      const penstock_task& task, RowBlock block, std::int64_t* scores) {
-  Resources list;
-  collect(table, op, task, table.scored, task.scored_request, block, &list);
-  if (list.n == 0) {
-    std::fill_n(scores, block.words * 64, 0);
-    return true;
-  }
+// kN resources, or list.n if that is 0: the loop over a known number is unrolled.
+template <bool kLeast, std::uint32_t kN>
+bool allocation_score_of(const Resources& list, RowBlock block, std::int64_t* scores) {
+  const std::uint32_t n = kN == 0 ? list.n : kN;
   Word cells = hn::Zero(kWord);
   Real weights = hn::Zero(kReal);
-  for (std::uint32_t k = 0; k < list.n; k++) weights = weights + list.weight[k];
+  for (std::uint32_t k = 0; k < n; k++) weights = weights + list.weight[k];
   const Real reciprocal = real(1) / weights;
   for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
     Real sum = real(0.5);  // for the division by the weights
     Int smallest = integer(1);
-    for (std::uint32_t k = 0; k < list.n; k++) {
+    for (std::uint32_t k = 0; k < n; k++) {
       const Int allocatable = load(list.allocatable[k] + row);
       const Int scored = load(list.used[k] + row);
       gather(allocatable, scored, cells);
@@ -117,6 +112,17 @@ bool allocation_score(const TableView& table, const penstock_column_op& op,
     }
   }
   return all_below(cells);
+}
+
+template <bool kLeast>
+bool allocation_score(const TableView& table, const penstock_column_op& op,
+                      const penstock_task& task, RowBlock block, std::int64_t* scores) {
+  Resources list;
+  collect(table, op, task, table.scored, task.scored_request, block, &list);
+  if (list.n == 2) return allocation_score_of<kLeast, 2>(list, block, scores);
+  if (list.n > 0) return allocation_score_of<kLeast, 0>(list, block, scores);
+  std::fill_n(scores, block.words * 64, 0);
+  return true;
 }
 
 inline bool balanced_score(const TableView& table, const penstock_column_op& op,

@@ -63,11 +63,9 @@ HWY_INLINE Real truncate(Real v) {
   return hn::Min(hn::Max(v, hn::Neg(limit)), limit);
 }
 
-// Rounds half away from zero, for 0 <= v < 2^52: v - Trunc(v) is exact.
-HWY_INLINE Real round_positive(Real v) {
-  const Real whole = hn::Trunc(v);
-  return whole + hn::IfThenElseZero(v - whole >= real(0.5), real(1));
-}
+// Rounds half away from zero, for 0 <= v < 2^50. What is added is the number below 0.5: with it the
+// sum of k + 0.5 is rounded up to k + 1, and that of the number below k + 0.5 stays below.
+HWY_INLINE Real round_positive(Real v) { return hn::Floor(v + real(0.49999999999999994)); }
 
 // Bit i of the result: lane i of the mask.
 HWY_INLINE std::uint64_t mask_bits(IntMask mask) {
