@@ -20,7 +20,7 @@ void scalar_select(const TableView& table, const penstock_program& program,
                    const penstock_task& task, bool commit, penstock_result* result);
 
 // What a decision has to know of the whole table before it can look at one row by itself. Holds
-// while the table, program and task, to which it refers, stay as they are; copies are independent.
+// while the table, program and task, to which it refers, stay as they are.
 struct DecisionContext {
   // From here on filters can be run.
   DecisionContext(const TableView& of_table, const penstock_program& of_program,
@@ -34,7 +34,7 @@ struct DecisionContext {
   // all filters.
   void weigh_domains(const std::uint8_t* feasible);
 
-  const TableView& table;
+  const TableView table;
   const penstock_program& program;
   const penstock_task& task;
   // One for each of the task's domain terms, by its index.

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "penstock/descriptor/descriptor.h"
 #include "penstock/engine/scalar_select.h"
@@ -93,6 +96,90 @@ TEST_F(SimdSelect, EachScoreAlone) {
     for (std::uint64_t seed = 0; seed < 300; seed++) {
       const SelectCase made = make_select_case((std::uint64_t{op} << 32) + seed, rules);
       ASSERT_TRUE(same(seed, made)) << penstock_column_opcode_name(op);
+    }
+  }
+}
+
+// Rows that could not be among the best are left without some of their scores.
+TEST_F(SimdSelect, SeveralPercentages) {
+  SelectRules rules;
+  rules.max_rows = 2000;
+  rules.opcodes = 0;
+  for (const std::uint32_t op :
+       {PENSTOCK_FILTER_FIT, PENSTOCK_SCORE_LEAST_ALLOCATED, PENSTOCK_SCORE_MOST_ALLOCATED,
+        PENSTOCK_SCORE_BALANCED, PENSTOCK_SCORE_RATIO, PENSTOCK_SCORE_BITS})
+    rules.opcodes |= std::uint64_t{1} << op;
+  std::uint64_t several = 0;
+  for (std::uint64_t seed = 200000; seed < 200400; seed++) {
+    const SelectCase made = make_select_case(seed, rules);
+    several += made.program.n_ops > 2;
+    ASSERT_TRUE(same(seed, made));
+  }
+  EXPECT_GT(several, 30u);
+}
+
+TEST_F(SimdSelect, NormalisedScoresAreThoseOfTheDefinition) {
+  const std::int64_t all = hwy::SupportedTargets();
+  for (std::int64_t targets = all; targets != 0; targets &= targets - 1) {
+    use_targets(targets & -targets);
+    SeededRandom random(7);
+    for (int round = 0; round < 2000; round++) {
+      const std::int64_t mosts[] = {1, 3, 100, 1 << 20, (std::int64_t{1} << 50) / 400};
+      const std::int64_t most = mosts[random.below(std::size(mosts))];
+      const std::int64_t least = random.one_in(2) ? 0 : -most;
+      std::int64_t scores[64];
+      ScoreRange range;
+      for (std::int64_t& score : scores) score = random.between(least, most);
+      const auto kind = static_cast<std::uint32_t>(
+          random.between(PENSTOCK_NORMALISE_DEFAULT, PENSTOCK_NORMALISE_SPREAD));
+      const std::uint8_t feasible[64] = {};
+      EXPECT_FALSE(scalar_score_range(kind, scores, feasible, 64).any);
+      std::uint8_t every[64];
+      std::fill_n(every, 64, 1);
+      range = scalar_score_range(kind, scores, every, 64);
+      ScoreRange vector_range;
+      const std::uint64_t word = ~std::uint64_t{0};
+      block_kernels().extend_range(scores, kind == PENSTOCK_NORMALISE_SPREAD ? 0 : INT64_MIN, &word,
+                                   1, &vector_range);
+      ASSERT_EQ(range.min, vector_range.min);
+      ASSERT_EQ(range.max, vector_range.max);
+      ASSERT_EQ(range.any, vector_range.any);
+      ASSERT_EQ(range.has_ignored, vector_range.has_ignored);
+      std::int64_t total[64] = {};
+      const auto weight = static_cast<std::int32_t>(random.between(-5, 5));
+      if (!block_kernels().add_normalised(kind, range, weight, scores, 1, total)) continue;
+      for (std::size_t i = 0; i < 64; i++)
+        ASSERT_EQ(total[i], weight * scalar_normalise_one(kind, range, scores[i]))
+            << "kind " << kind << " score " << scores[i] << " in " << range.min << ".."
+            << range.max;
+    }
+  }
+}
+
+// The float64 below k + 0.5 rounds to k, k + 0.5 itself to k + 1.
+TEST_F(SimdSelect, SpreadRoundsAsTheDefinitionAroundEveryHalf) {
+  const std::int64_t all = hwy::SupportedTargets();
+  for (std::int64_t targets = all; targets != 0; targets &= targets - 1) {
+    use_targets(targets & -targets);
+    HostTable table(64, 64, 1, 0, 2, 0, 1, 1);
+    penstock_task task = {};
+    task.n_domain_terms = 1;
+    task.domain_terms[0].domain = PENSTOCK_ROW_DOMAIN;
+    task.domain_terms[0].weight = 1;
+    penstock_column_op op = {};
+    op.op = PENSTOCK_SCORE_SPREAD;
+    const penstock_program program = {};
+    for (int row = 0; row < 64; row++) table.view().count_column(0)[row] = row + 1;
+    for (const double half : {0.5, 0.25, 0.125, 1.5, 0.75}) {
+      for (const double log : {std::nextafter(half, 0.0), half, std::nextafter(half, 1.0)}) {
+        DecisionContext context(table.view(), program, task, DecisionContext::Unprepared{});
+        context.terms[0].log = log;
+        std::int64_t scores[64];
+        ASSERT_TRUE(block_kernels().score(context, op, {0, 1}, scores));
+        for (std::uint32_t row = 0; row < 64; row++)
+          ASSERT_EQ(scores[row], scalar_spread_score(context, op, row)) << log << " row " << row;
+        EXPECT_EQ(scores[0], log < 0.5 ? 0 : log < 1.5 ? 1 : 2);
+      }
     }
   }
 }
