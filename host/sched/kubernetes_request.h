@@ -27,7 +27,8 @@ struct PodRequest {
 
 // Per resource: the larger of the containers with all sidecars, and of what each init container
 // needs with the sidecars before it; then the overhead. out_of_range beyond PENSTOCK_MAX_REQUEST.
-// With defaults every container that names no cpu or memory counts the constants above.
+// With defaults every container that names no cpu or memory counts the constants above; where the
+// pod as a whole requests something, only for what neither it nor any container names.
 Result<Amounts> total_request(const PodRequest& pod, bool defaults);
 
 }  // namespace penstock

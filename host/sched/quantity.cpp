@@ -11,13 +11,15 @@
 namespace penstock {
 namespace {
 
-// An exact non-negative value: digits * 2^binary * 10^decimal. With at most 19 digits and a binary
-// exponent of at most 60, digits * 2^binary fits into 128 bits.
+// A value: digits * 2^binary * 10^decimal, or with `more` up to one digit above that. With at most
+// 19 digits and a binary exponent of at most 60, digits * 2^binary fits into 128 bits. Whatever is
+// in range is below 10^19, so that what follows 19 digits is a fraction, which rounds up.
 struct Exact {
   std::uint64_t digits = 0;
   int binary = 0;
   int decimal = 0;
   bool negative = false;
+  bool more = false;  // only with binary 0
 };
 constexpr int kMaxDigits = 19;
 constexpr int kMaxExponent = 100000;  // beyond it, more makes no difference to what fits
@@ -80,15 +82,23 @@ Result<Exact> parse_exact(std::string_view text) {
       continue;
     }
     significant += zeros + 1;
-    if (significant > kMaxDigits) {
-      return error(Code::invalid_argument, "found '{}', expected at most {} significant digits",
-                   printable(text), kMaxDigits);
+    if (significant > kMaxDigits) {  // the places that are left out, this one included
+      value.decimal += zeros + 1;
+      value.more = true;
+      zeros = 0;
+      significant = kMaxDigits;
+      continue;
     }
     for (; zeros > 0; --zeros) value.digits *= 10;
     value.digits = value.digits * 10 + static_cast<std::uint64_t>(c - '0');
   }
   value.decimal += zeros;
   if (!any || text.size() > 1000 || !parse_suffix(text.substr(at), &value)) return wrong(text);
+  if (value.more && value.binary > 0) {
+    return error(Code::invalid_argument,
+                 "found '{}', expected at most {} significant digits before a power of 1024",
+                 printable(text), kMaxDigits);
+  }
   return value;
 }
 
@@ -104,7 +114,7 @@ Result<std::int64_t> round_up(std::string_view text, const Exact& value, int shi
   Wide amount = static_cast<Wide>(value.digits) << value.binary;
   int decimal = value.decimal + shift;
   for (; decimal > 0 && amount <= kMost; --decimal) amount *= 10;
-  bool rest = false;
+  bool rest = value.more;
   for (; decimal < 0 && amount > 0; ++decimal) {
     rest = rest || amount % 10 != 0;
     amount /= 10;
