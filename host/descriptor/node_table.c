@@ -130,6 +130,7 @@ static const struct op_rule kRules[PENSTOCK_SCORE_FGD + 1] = {
     [PENSTOCK_SCORE_DOMAINS] = {"score_domains", NO_COLUMN, 0, 0, 1, 0, 0, 0, 1, INT64_C(1) << 46},
     [PENSTOCK_SCORE_SPREAD] = {"spread", NO_COLUMN, 0, 0, 1, 0, 0, 0, 1, INT64_C(1) << 36},
     [PENSTOCK_SCORE_RATIO] = {"ratio", RESOURCE, 0, 16, 0, 1, 1, 0, 0, PERCENT},
+    [PENSTOCK_SCORE_FGD] = {"fgd", RESOURCE, 1, 1, 0, 0, 0, 0, 0, PERCENT},
 };
 
 static const struct op_rule* find_rule(uint32_t op) {
@@ -211,19 +212,42 @@ static int shape_is_valid(const uint8_t* shape) {
   return 1;
 }
 
+static int typical_is_valid(const struct penstock_program* program,
+                            const struct penstock_node_table* table) {
+  if (program->n_typical > PENSTOCK_MAX_TYPICAL) return 0;
+  int64_t room = PENSTOCK_MAX_TYPICAL_WEIGHT;
+  for (uint32_t i = 0; i < program->n_typical; i++) {
+    const struct penstock_typical* typical = &program->typical[i];
+    if (typical->request < 0 || typical->request > PENSTOCK_MAX_REQUEST ||
+        typical->gpu_count > PENSTOCK_MAX_GPUS || typical->model >= table->n_bits)
+      return 0;
+    if (typical->gpu_count == 0 ? typical->gpu_milli != 0
+                                : typical->gpu_milli < 1 || typical->gpu_milli > 1000)
+      return 0;
+    if (typical->reserved[0] != 0 || typical->reserved[1] != 0 || typical->reserved[2] != 0)
+      return 0;
+    if (typical->weight < 1 || typical->weight > room) return 0;
+    room -= typical->weight;
+  }
+  for (uint32_t i = 1; i < PENSTOCK_FGD_THRESHOLDS; i++)
+    if (program->threshold[i] < program->threshold[i - 1]) return 0;
+  return 1;
+}
+
 uint32_t penstock_program_check(const struct penstock_program* program,
                                 const struct penstock_node_table* table, uint64_t* detail) {
   *detail = PENSTOCK_MAX_OPS;
   if (program->magic != PENSTOCK_PROGRAM_MAGIC || program->version != PENSTOCK_PROGRAM_VERSION)
     return PENSTOCK_CORRUPT;
   if (program->n_ops > PENSTOCK_MAX_OPS || program->tie > PENSTOCK_TIE_HASH ||
-      program->gpu_pick > PENSTOCK_GPU_HASH || program->best < 1 ||
-      program->best > PENSTOCK_MAX_BEST || program->n_typical > PENSTOCK_MAX_TYPICAL ||
+      program->gpu_pick > PENSTOCK_GPU_FGD || program->best < 1 ||
+      program->best > PENSTOCK_MAX_BEST || !typical_is_valid(program, table) ||
       !reserved_is_zero(program) || !shape_is_valid(program->shape))
     return PENSTOCK_INVALID_ARGUMENT;
 
   int64_t room = PENSTOCK_MAX_SCORE;
   int scores = 0;
+  int picks_by_score = 0;
   for (uint32_t i = 0; i < program->n_ops; i++) {
     const struct penstock_column_op* op = &program->ops[i];
     *detail = i;
@@ -234,10 +258,13 @@ uint32_t penstock_program_check(const struct penstock_program* program,
       continue;
     }
     scores = 1;
+    if (op->op == PENSTOCK_SCORE_FGD) picks_by_score = 1;
     const int64_t bound = weighted_bound(op, find_rule(op->op));
     if (bound > room) return PENSTOCK_INVALID_ARGUMENT;
     room -= bound;
   }
+  *detail = PENSTOCK_MAX_OPS;
+  if (program->gpu_pick == PENSTOCK_GPU_FGD && !picks_by_score) return PENSTOCK_INVALID_ARGUMENT;
   *detail = 0;
   return PENSTOCK_OK;
 }

@@ -124,6 +124,8 @@ uint32_t penstock_node_table_check(const struct penstock_node_table* header, uin
 #define PENSTOCK_MAX_BEST 8u
 #define PENSTOCK_SHAPE_POINTS 101u /* utilisation in percent: 0..100 */
 #define PENSTOCK_MAX_TYPICAL 256u
+#define PENSTOCK_MAX_TYPICAL_WEIGHT (INT64_C(1) << 20)
+#define PENSTOCK_FGD_THRESHOLDS 99u
 
 enum penstock_column_opcode {
   /* Filters: pass or fail. */
@@ -187,7 +189,15 @@ enum penstock_column_opcode {
     0 leave both sums; u = scored + scored_request; s = program.shape[u > allocatable ? 100 :
     u * 100 / allocatable]; resources with s = 0 leave both sums; score = sum(s * w) / sum(w) in
     float64, rounded half away from zero, 0 if sum(w) is 0 */
-  PENSTOCK_SCORE_FGD = 44    /* reserved for the fragmentation of program.typical */
+  PENSTOCK_SCORE_FGD = 44 /* FGD ("Beware of Fragmentation", USENIX ATC '23). The fragmentation F of
+ a row is the sum over program.typical of weight * x. x is all of the row's free GPU thousandths
+ if the typical task cannot run there: gpu_count 0, or its model bit clear, or its request of
+ resource column[0] (n = 1) above `left`, or fewer than gpu_count GPUs with gpu_milli free; else x
+ is what is free on GPUs with less than gpu_milli. score = how many of program.threshold are <= d,
+ where d is by how much F falls when the task's request of column[0] and its GPUs are taken. A task
+ that shares a GPU (gpu_count 1, gpu_milli below 1000) takes the GPU with the highest score of
+ those that fit, others the lowest that fit, and lowest index decides; fewer than gpu_count GPUs
+ that fit: 0 */
 };
 #define PENSTOCK_COLUMN_OP_IS_SCORE(op) ((op) >= 32)
 
@@ -238,17 +248,18 @@ enum penstock_tie {
 enum penstock_gpu_pick {
   PENSTOCK_GPU_LEAST_FREE = 0, /* least free that fits, then lowest index */
   PENSTOCK_GPU_LOWEST = 1,     /* lowest index that fits */
-  PENSTOCK_GPU_HASH = 2        /* by penstock_tie_hash(seed, ~task.tie, index), highest first */
+  PENSTOCK_GPU_HASH = 2,       /* by penstock_tie_hash(seed, ~task.tie, index), highest first */
+  PENSTOCK_GPU_FGD = 3         /* those that SCORE_FGD takes; the program has that operation */
 };
 
 /* A task that is typical of a workload, for SCORE_FGD. */
 struct penstock_typical {
-  int64_t request; /* of the resource column[0] */
-  uint32_t gpu_count;
-  uint32_t gpu_milli;
-  uint16_t model; /* bit column of the nodes that may hold it; 0: any */
+  int64_t request;    /* of the resource column[0]: 0..MAX_REQUEST */
+  uint32_t gpu_count; /* 0..16 */
+  uint32_t gpu_milli; /* 1..1000, 0 if gpu_count is 0 */
+  uint16_t model;     /* bit column of the nodes that may hold it; 0: any */
   uint16_t reserved[3];
-  double frequency;
+  int64_t weight; /* how frequent: at least 1, all together at most MAX_TYPICAL_WEIGHT */
 };
 
 struct penstock_program {
@@ -267,6 +278,8 @@ struct penstock_program {
   uint8_t shape[128];                                    /* RATIO: 0..100 at each of 0..100 percent;
                                                             the rest zero */
   struct penstock_typical typical[PENSTOCK_MAX_TYPICAL]; /* those past n_typical are not read */
+  int64_t threshold[PENSTOCK_FGD_THRESHOLDS]; /* FGD: entry s - 1 is the least d with score s; none
+                                                 is below the one before it */
 };
 
 /* splitmix64's finaliser over the three inputs: a total order that every engine can compute. */
@@ -406,7 +419,7 @@ struct penstock_update {
 PENSTOCK_SIZE_IS(penstock_node_table, 144);
 PENSTOCK_SIZE_IS(penstock_column_op, 128);
 PENSTOCK_SIZE_IS(penstock_typical, 32);
-PENSTOCK_SIZE_IS(penstock_program, 64 + 64 * 128 + 128 + 256 * 32);
+PENSTOCK_SIZE_IS(penstock_program, 64 + 64 * 128 + 128 + 256 * 32 + 99 * 8);
 PENSTOCK_SIZE_IS(penstock_term, 8);
 PENSTOCK_SIZE_IS(penstock_domain_term, 32);
 PENSTOCK_SIZE_IS(penstock_raise, 8);

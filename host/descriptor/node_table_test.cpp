@@ -364,6 +364,7 @@ TEST(ColumnOpcode, Names) {
   EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_SCORE_GPU_CLUSTERING), "gpu_clustering");
   EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_FILTER_DOMAINS), "domains");
   EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_SCORE_RATIO), "ratio");
+  EXPECT_STREQ(penstock_column_opcode_name(PENSTOCK_SCORE_FGD), "fgd");
   for (const std::uint32_t op : {0u, 6u, 31u, 45u, ~0u})
     EXPECT_STREQ(penstock_column_opcode_name(op), "?");
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/descriptor/descriptor.h"
+#include "penstock/engine/scalar_fgd.h"
 
 namespace penstock {
 namespace {
@@ -281,6 +282,8 @@ std::int64_t scalar_score(const DecisionContext& context, const penstock_column_
       return scalar_spread_score(context, op, row);
     case PENSTOCK_SCORE_RATIO:
       return ratio_score(table, context.program, op, task, row);
+    case PENSTOCK_SCORE_FGD:
+      return scalar_fgd_score(table, context.program, op, task, row, nullptr);
   }
   return 0;
 }
@@ -341,6 +344,14 @@ void scalar_normalise(const penstock_column_op& op, const penstock_task& task, s
 std::uint32_t scalar_pick_gpus(const TableView& table, const penstock_program& program,
                                const penstock_task& task, std::uint32_t row) {
   if (task.gpu_count == 0) return 0;
+  if (program.gpu_pick == PENSTOCK_GPU_FGD) {
+    const auto is_fgd = [](const penstock_column_op& op) { return op.op == PENSTOCK_SCORE_FGD; };
+    std::uint32_t mask = 0;
+    scalar_fgd_score(table, program,
+                     *std::find_if(program.ops, program.ops + program.n_ops, is_fgd), task, row,
+                     &mask);
+    return mask;
+  }
   const auto hash = [&](const Gpu& gpu) {
     return penstock_tie_hash(program.seed, ~task.tie, gpu.index);
   };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/engine/scalar_select.h"
+#include "penstock/engine/simd_fgd.h"
 #include "penstock/engine/simd_select_blocks.h"
 #include "penstock/engine/simd_select_context.h"
 
@@ -275,6 +276,13 @@ class Selection {
 
   void score(const penstock_column_op& op, RowBlock block, const std::uint64_t* feasible,
              std::int64_t* scores) {
+    if (op.op == PENSTOCK_SCORE_FGD) {
+      const FgdTables& tables = FgdTables::of(program_);
+      for_each_row(feasible, block.words, [&](std::uint32_t i) {
+        scores[i] = tables.score(table_, program_, op, task_, block.begin + i, nullptr);
+      });
+      return;
+    }
     if (kernels_.score(context_, op, block, scores)) return;
     for_each_row(feasible, block.words,
                  [&](std::uint32_t i) { scores[i] = scalar_score(context_, op, block.begin + i); });

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 
+#include "penstock/sched/fgd.h"
 #include "penstock/sched/node_table.h"
 
 namespace penstock {
@@ -99,6 +100,13 @@ Status build_gpu_clustering(const std::string& name, const NodeTable& table,
   return {};
 }
 
+Status build_fgd(const std::string& name, const NodeTable& table, penstock_column_op* op) {
+  const std::int32_t column = table.catalogue().find_resource("cpu");
+  if (column < 0) return lacks(name, "cpu");
+  push_column(op, column);
+  return {};
+}
+
 template <TermGroup kGroup>
 Status build_group(const std::string&, const NodeTable&, penstock_column_op* op) {
   op->group = static_cast<std::uint8_t>(kGroup);
@@ -132,6 +140,7 @@ const Score kScores[] = {
     {"gpu-packing", PENSTOCK_SCORE_GPU_PACKING, PENSTOCK_NORMALISE_NONE, build_gpu_packing},
     {"gpu-clustering", PENSTOCK_SCORE_GPU_CLUSTERING, PENSTOCK_NORMALISE_NONE,
      build_gpu_clustering},
+    {"fgd", PENSTOCK_SCORE_FGD, PENSTOCK_NORMALISE_NONE, build_fgd},
 };
 
 template <typename List>
@@ -162,6 +171,20 @@ void set_full_shape(penstock_program* program) {
 penstock_column_op* next_op(Program* program, const std::string& name) {
   program->names.push_back(name);
   return &program->record.ops[program->record.n_ops++];
+}
+
+// What SCORE_FGD reads beside its operation.
+Status put_typical(const TypicalTasks* typical, penstock_program* program) {
+  if (typical == nullptr || typical->total < 1 || typical->tasks.size() > PENSTOCK_MAX_TYPICAL) {
+    return error(Code::invalid_argument,
+                 "'fgd' needs the typical tasks of the workload, 1 to {} of them; it is for traces",
+                 PENSTOCK_MAX_TYPICAL);
+  }
+  program->n_typical = static_cast<std::uint32_t>(typical->tasks.size());
+  std::copy(typical->tasks.begin(), typical->tasks.end(), program->typical);
+  const auto thresholds = fgd_thresholds(typical->total);
+  std::copy(thresholds.begin(), thresholds.end(), program->threshold);
+  return {};
 }
 
 }  // namespace
@@ -198,6 +221,12 @@ const std::vector<Policy>& built_in_policies() {
        "nodes that run tasks of the same GPU class first",
        kTraceFilters,
        {{"gpu-clustering", 1}}},
+      {"fgd",
+       "the node and GPU whose free GPU parts lose least use for the workload's typical tasks",
+       kTraceFilters,
+       {{"fgd", 1}},
+       PENSTOCK_TIE_LOWEST_ROW,
+       PENSTOCK_GPU_FGD},
   };
   return kPolicies;
 }
@@ -255,6 +284,9 @@ Result<Program> compile_policy(const Policy& policy, const NodeTable& table,
     op->weight = weighted.weight;
     PENSTOCK_TRY(score->build(weighted.name, table, op));
     if (score->op == PENSTOCK_SCORE_RATIO) set_full_shape(&program.record);
+    if (score->op == PENSTOCK_SCORE_FGD) {
+      PENSTOCK_TRY(put_typical(options.typical, &program.record));
+    }
   }
   std::uint64_t detail = 0;
   const std::uint32_t verdict = penstock_program_check(&program.record, &table.header(), &detail);

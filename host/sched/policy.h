@@ -13,6 +13,7 @@
 namespace penstock {
 
 class NodeTable;
+struct TypicalTasks;  // fgd.h
 
 struct PolicyScore {
   std::string name;
@@ -28,7 +29,7 @@ struct Policy {
   penstock_gpu_pick gpu_pick = PENSTOCK_GPU_LEAST_FREE;
 };
 
-// best-fit, random, dot-product, gpu-packing, gpu-clustering: of GPU cluster traces;
+// best-fit, random, dot-product, gpu-packing, gpu-clustering, fgd: of GPU cluster traces;
 // default: what kube-scheduler does with its default configuration, as far as the pod's terms are
 // supported.
 const std::vector<Policy>& built_in_policies();
@@ -41,6 +42,8 @@ std::vector<std::string> score_names();
 struct CompileOptions {
   std::uint32_t best = 1;  // how many of the best rows come back: 1..PENSTOCK_MAX_BEST
   std::uint64_t seed = 0;  // of hashes
+  // What `fgd` weighs the fragmentation by; null: invalid_argument for a policy that has it.
+  const TypicalTasks* typical = nullptr;
 };
 
 struct Program {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/base/platform.h"
+#include "penstock/sched/fgd.h"
 #include "penstock/sched/policy.h"
 #include "penstock/sched/random.h"
 #include "penstock/sched/trace_table.h"
@@ -104,8 +105,10 @@ Status Replay::prepare() {
   if (config_.shuffle_nodes) SplitMix64(~config_.seed).shuffle(&nodes);
   PENSTOCK_ASSIGN(table_, make_trace_table(nodes, config_.pods, std::move(engine),
                                            {config_.pool, config_.table_name}));
+  PENSTOCK_ASSIGN(const TypicalTasks typical, make_typical_tasks(*table_, config_.pods));
   CompileOptions options;
   options.seed = config_.seed;
+  options.typical = &typical;
   PENSTOCK_ASSIGN(program_, compile_policy(policy, *table_, options));
   tasks_.reserve(config_.pods.size());
   for (const TracePod& pod : config_.pods) {
@@ -151,6 +154,9 @@ Status Replay::place() {
                    penstock_status_name(results_[i].status), out_.arrived);
     }
     const double arrived_pct = percent(arrived_milli_);
+    if (arrived_milli_ >= capacity_milli_ && out_.gpu_alloc_at_full_pct < 0) {
+      out_.gpu_alloc_at_full_pct = percent(allocated_milli_);
+    }
     if (std::floor(arrived_pct) > std::floor(out_.curve.back().arrived_pct)) {
       out_.curve.push_back({arrived_pct, percent(allocated_milli_)});
     }

@@ -45,8 +45,9 @@ struct ReplayResult {
   std::uint64_t placed = 0;
   std::uint64_t dropped = 0;
   double arrived_pct = 0;
-  double gpu_alloc_pct = 0;  // at the end
-  double seconds = 0;        // of placing, without reading the trace
+  double gpu_alloc_pct = 0;           // at the end
+  double gpu_alloc_at_full_pct = -1;  // once 100 % had arrived; below 0 if less arrives
+  double seconds = 0;                 // of placing, without reading the trace
   double decisions_per_second = 0;
   std::vector<CurvePoint> curve;  // about one point per percent that arrived
   std::vector<std::string> warnings;
@@ -65,12 +66,35 @@ using ReplayCallback = std::function<bool(const ReplayProgress&)>;
 // engine), no_space (pool), unsupported.
 Result<ReplayResult> replay(const ReplayConfig& config, const ReplayCallback& progress = {});
 
+// Every policy with the seeds config.seed, config.seed + 1, ... on `jobs` threads (1..256); results
+// policy by policy, seed by seed, the same for any number of threads. config.pool is null. The
+// callback is called by one thread at a time, for the run that it names; false ends all.
+struct ReplayRuns {
+  std::vector<std::string> policies;
+  std::uint32_t seeds = 1;
+  std::uint32_t jobs = 1;
+};
+using ReplayRunsCallback = std::function<bool(const std::string& policy, std::uint64_t seed,
+                                              const ReplayProgress& progress)>;
+Result<std::vector<ReplayResult>> replay_runs(const ReplayConfig& config, const ReplayRuns& runs,
+                                              const ReplayRunsCallback& progress = {});
+
+// By policy, in the order of the results.
+struct ReplayMean {
+  std::string policy;
+  std::size_t seeds = 0;
+  double mean = 0, min = 0, max = 0;                    // of gpu_alloc_pct
+  double full_mean = -1, full_min = -1, full_max = -1;  // of gpu_alloc_at_full_pct
+};
+std::vector<ReplayMean> replay_means(const std::vector<ReplayResult>& results);
+
 // Renderings of one or several replays. Percentages have three decimals.
 std::string replay_text(const std::vector<ReplayResult>& results);
 // One line per curve point: policy,seed,arrived_pct,gpu_alloc_pct.
 std::string replay_csv(const std::vector<ReplayResult>& results);
 // {"results": [{"policy", "gpu_alloc_pct", "curve": [[arrived_pct, gpu_alloc_pct], ...], ...}],
-//  "means": [{"policy", "seeds", "mean", "min", "max"}]}; one result alone stands for itself,
+//  "means": [{"policy", "seeds", "mean", "min", "max", "at_full": {...}}]}; one result alone stands
+//  for itself,
 // without "results".
 std::string replay_json(const std::vector<ReplayResult>& results);
 // A plot of all curves, one colour per policy.

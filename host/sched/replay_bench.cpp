@@ -3,6 +3,7 @@
 //   replay [NODES.csv PODS.csv [ENGINE [SEEDS]]]    without files: a synthetic trace
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -26,16 +27,10 @@ penstock::Status run(int argc, char** argv) {
   }
   if (argc > 3) config.engine = argv[3];
   const long seeds = argc > 4 ? std::strtol(argv[4], nullptr, 10) : 10;
-  std::vector<ReplayResult> results;
-  for (const char* policy :
-       {"random", "dot-product", "gpu-clustering", "gpu-packing", "best-fit"}) {
-    config.policy = policy;
-    for (long seed = 1; seed <= seeds; ++seed) {
-      config.seed = static_cast<std::uint64_t>(seed);
-      PENSTOCK_ASSIGN(ReplayResult result, replay(config));
-      results.push_back(std::move(result));
-    }
-  }
+  const ReplayRuns runs{
+      {"random", "dot-product", "gpu-clustering", "gpu-packing", "best-fit", "fgd"},
+      static_cast<std::uint32_t>(std::clamp(seeds, 1L, 10000L))};
+  PENSTOCK_ASSIGN(const std::vector<ReplayResult> results, replay_runs(config, runs));
   fmt::print("{}", replay_text(results));
   return {};
 }

@@ -15,30 +15,7 @@ using Json = nlohmann::ordered_json;
 
 double three_decimals(double value) { return std::round(value * 1000) / 1000; }
 
-struct Mean {
-  std::string policy;
-  std::size_t seeds = 0;
-  double sum = 0;
-  double min = 0;
-  double max = 0;
-  double mean() const { return sum / static_cast<double>(seeds); }
-};
-
-// By policy, in the order of the results.
-std::vector<Mean> means_of(const std::vector<ReplayResult>& results) {
-  std::vector<Mean> means;
-  for (const ReplayResult& result : results) {
-    const double value = result.gpu_alloc_pct;
-    auto mean = std::find_if(means.begin(), means.end(),
-                             [&](const Mean& known) { return known.policy == result.policy; });
-    if (mean == means.end()) mean = means.insert(mean, {result.policy, 0, 0, value, value});
-    ++mean->seeds;
-    mean->sum += value;
-    mean->min = std::min(mean->min, value);
-    mean->max = std::max(mean->max, value);
-  }
-  return means;
-}
+Json percent_or_null(double value) { return value < 0 ? Json() : Json(three_decimals(value)); }
 
 Json json_of(const ReplayResult& result) {
   Json curve = Json::array();
@@ -57,6 +34,7 @@ Json json_of(const ReplayResult& result) {
       {"dropped", result.dropped},
       {"arrived_pct", three_decimals(result.arrived_pct)},
       {"gpu_alloc_pct", three_decimals(result.gpu_alloc_pct)},
+      {"gpu_alloc_at_full_pct", percent_or_null(result.gpu_alloc_at_full_pct)},
       {"seconds", result.seconds},
       {"decisions_per_second", std::round(result.decisions_per_second)},
       {"curve", std::move(curve)},
@@ -88,23 +66,28 @@ std::string dump(const Json& json) {
 }  // namespace
 
 std::string replay_text(const std::vector<ReplayResult>& results) {
-  std::string out = fmt::format("{:<15} {:<8} {:>5} {:>8} {:>8} {:>8} {:>10} {:>12} {:>12}\n",
+  const auto percent = [](double value) {
+    return value < 0 ? std::string("-") : fmt::format("{:.3f}", value);
+  };
+  std::string out = fmt::format("{:<15} {:<8} {:>5} {:>8} {:>8} {:>8} {:>10} {:>9} {:>12} {:>12}\n",
                                 "policy", "engine", "seed", "arrived", "placed", "dropped",
-                                "arrived %", "GPU alloc %", "decisions/s");
+                                "arrived %", "at 100 %", "GPU alloc %", "decisions/s");
   for (const ReplayResult& result : results) {
     fmt::format_to(std::back_inserter(out),
-                   "{:<15} {:<8} {:>5} {:>8} {:>8} {:>8} {:>10.3f} {:>12.3f} {:>12.0f}\n",
+                   "{:<15} {:<8} {:>5} {:>8} {:>8} {:>8} {:>10.3f} {:>9} {:>12.3f} {:>12.0f}\n",
                    result.policy, result.engine, result.seed, result.arrived, result.placed,
-                   result.dropped, result.arrived_pct, result.gpu_alloc_pct,
-                   result.decisions_per_second);
+                   result.dropped, result.arrived_pct, percent(result.gpu_alloc_at_full_pct),
+                   result.gpu_alloc_pct, result.decisions_per_second);
   }
-  const std::vector<Mean> means = means_of(results);
+  const std::vector<ReplayMean> means = replay_means(results);
   if (means.size() != results.size()) {
-    fmt::format_to(std::back_inserter(out), "\n{:<15} {:>5} {:>12} {:>9} {:>9}\n", "policy",
-                   "seeds", "GPU alloc %", "min", "max");
-    for (const Mean& mean : means) {
-      fmt::format_to(std::back_inserter(out), "{:<15} {:>5} {:>12.3f} {:>9.3f} {:>9.3f}\n",
-                     mean.policy, mean.seeds, mean.mean(), mean.min, mean.max);
+    fmt::format_to(std::back_inserter(out), "\n{:<15} {:>5} {:>9} {:>9} {:>9} {:>12} {:>9} {:>9}\n",
+                   "policy", "seeds", "at 100 %", "min", "max", "GPU alloc %", "min", "max");
+    for (const ReplayMean& mean : means) {
+      fmt::format_to(std::back_inserter(out),
+                     "{:<15} {:>5} {:>9} {:>9} {:>9} {:>12.3f} {:>9.3f} {:>9.3f}\n", mean.policy,
+                     mean.seeds, percent(mean.full_mean), percent(mean.full_min),
+                     percent(mean.full_max), mean.mean, mean.min, mean.max);
     }
   }
   for (const ReplayResult& result : results) {
@@ -128,12 +111,16 @@ std::string replay_json(const std::vector<ReplayResult>& results) {
   if (results.size() == 1) return dump(json_of(results[0]));
   Json list = Json::array(), means = Json::array();
   for (const ReplayResult& result : results) list.push_back(json_of(result));
-  for (const Mean& mean : means_of(results)) {
+  for (const ReplayMean& mean : replay_means(results)) {
     means.push_back({{"policy", mean.policy},
                      {"seeds", mean.seeds},
-                     {"mean", three_decimals(mean.mean())},
+                     {"mean", three_decimals(mean.mean)},
                      {"min", three_decimals(mean.min)},
-                     {"max", three_decimals(mean.max)}});
+                     {"max", three_decimals(mean.max)},
+                     {"at_full",
+                      {{"mean", percent_or_null(mean.full_mean)},
+                       {"min", percent_or_null(mean.full_min)},
+                       {"max", percent_or_null(mean.full_max)}}}});
   }
   return dump({{"results", std::move(list)}, {"means", std::move(means)}});
 }
@@ -157,11 +144,11 @@ std::string replay_svg(const std::vector<ReplayResult>& results) {
       line.points.emplace_back(point.arrived_pct, point.gpu_alloc_pct);
     }
   }
-  std::vector<Mean> means = means_of(results);
+  std::vector<ReplayMean> means = replay_means(results);
   std::stable_sort(means.begin(), means.end(),
-                   [](const Mean& a, const Mean& b) { return a.mean() > b.mean(); });
-  for (const Mean& mean : means) {
-    std::string words = fmt::format("{} {:.2f} %", mean.policy, mean.mean());
+                   [](const ReplayMean& a, const ReplayMean& b) { return a.mean > b.mean; });
+  for (const ReplayMean& mean : means) {
+    std::string words = fmt::format("{} {:.2f} %", mean.policy, mean.mean);
     if (mean.seeds > 1) words += fmt::format(" (mean of {} seeds)", mean.seeds);
     plot.legend.emplace_back(mean.policy, std::move(words));
   }

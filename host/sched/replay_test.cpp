@@ -146,7 +146,7 @@ TEST(Replay, RefusesWhatMakesNoSense) {
   refused([](ReplayConfig* c) { c->inflate = 0; }, Code::invalid_argument, "inflate is 0");
   refused([](ReplayConfig* c) { c->inflate = std::nan(""); }, Code::invalid_argument, "inflate is");
   refused([](ReplayConfig* c) { c->batch = 0; }, Code::invalid_argument, "batch is 0");
-  refused([](ReplayConfig* c) { c->policy = "fgd"; }, Code::not_found, "no policy 'fgd'");
+  refused([](ReplayConfig* c) { c->policy = "worst"; }, Code::not_found, "no policy 'worst'");
   refused([](ReplayConfig* c) { c->engine = "abacus"; }, Code::not_found, "abacus");
 }
 

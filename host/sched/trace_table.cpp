@@ -71,6 +71,12 @@ Result<std::unique_ptr<NodeTable>> make_trace_table(const std::vector<TraceNode>
   return table;
 }
 
+Result<std::uint16_t> intern_models(NodeTable& table, const std::string& gpu_spec) {
+  return table.intern(model_key(gpu_spec), [models = models_of(gpu_spec)](const NodeFacts& node) {
+    return models.contains(node.model);
+  });
+}
+
 Result<Task> make_trace_task(NodeTable& table, const TracePod& pod) {
   Task task;
   task.name = pod.name;
@@ -84,11 +90,7 @@ Result<Task> make_trace_task(NodeTable& table, const TracePod& pod) {
   record.gpu_milli = pod.gpu_milli;
   PENSTOCK_TRY(add_term(&task, TermGroup::unschedulable, PENSTOCK_BIT_UNSCHEDULABLE, true));
   if (!pod.gpu_spec.empty()) {
-    PENSTOCK_ASSIGN(const std::uint16_t column,
-                    table.intern(model_key(pod.gpu_spec),
-                                 [models = models_of(pod.gpu_spec)](const NodeFacts& node) {
-                                   return models.contains(node.model);
-                                 }));
+    PENSTOCK_ASSIGN(const std::uint16_t column, intern_models(table, pod.gpu_spec));
     PENSTOCK_TRY(add_term(&task, TermGroup::model, column, false));
   }
   if (pod.num_gpu == 0) {

@@ -28,5 +28,9 @@ Result<std::unique_ptr<NodeTable>> make_trace_table(const std::vector<TraceNode>
 // The task of a pod, for a table that was made with it in `pods`.
 Result<Task> make_trace_task(NodeTable& table, const TracePod& pod);
 
+// The bit column of the nodes whose model is one of the alternatives of a gpu_spec. Tables of
+// make_trace_table have one for each spec of their pods.
+Result<std::uint16_t> intern_models(NodeTable& table, const std::string& gpu_spec);
+
 }  // namespace penstock
 #endif

@@ -3,13 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "options.h"
+#include "penstock/base/platform.h"
 #include "penstock/sched/policy.h"
 #include "penstock/sched/replay.h"
+#include "penstock/sched/replay_published.h"
 #include "penstock/sched/synthetic.h"
 #include "penstock/sched/trace.h"
 
@@ -26,6 +30,10 @@ struct ReplayOptions {
   std::uint32_t seeds = 1;
   double inflate = 1.3;
   std::string engine = "auto";
+  std::uint32_t jobs = std::clamp(Platform::host().cpu_count(), 1u, 256u);
+  std::string published;
+  std::string workload;
+  double tolerance = 0.4;
   std::string csv;
   std::string svg;
   bool json = false;
@@ -34,25 +42,24 @@ struct ReplayOptions {
 // A line on a terminal, written over and over; nothing elsewhere.
 class ProgressBar {
  public:
-  ProgressBar(std::string label, double end_pct) : label_(std::move(label)), end_pct_(end_pct) {}
+  explicit ProgressBar(double end_pct) : end_pct_(end_pct) {}
   ~ProgressBar() {
     if (shown_ >= 0) std::fprintf(stderr, "\r\033[K");
   }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  void show(const ReplayProgress& progress) {
+  void show(const std::string& label, const ReplayProgress& progress) {
     constexpr int kWidth = 30;
     const int percent = std::min(100, static_cast<int>(100 * progress.arrived_pct / end_pct_));
     if (!tty_ || percent == shown_) return;
     shown_ = percent;
     const std::string bar(static_cast<std::size_t>(percent * kWidth / 100), '#');
-    std::fprintf(stderr, "\r%s [%-*s] %3d %%, %.1f %% of GPUs allocated ", label_.c_str(), kWidth,
-                 bar.c_str(), percent, progress.gpu_alloc_pct);
+    std::fprintf(stderr, "\r\033[K%s [%-*s] %3d %%, %.1f %% of GPUs allocated ", label.c_str(),
+                 kWidth, bar.c_str(), percent, progress.gpu_alloc_pct);
   }
 
  private:
-  const std::string label_;
   const double end_pct_;
   const bool tty_ = ::isatty(STDERR_FILENO) != 0;
   int shown_ = -1;
@@ -89,42 +96,69 @@ Status write_file(const char* option, const std::string& path, const std::string
                option, path);
 }
 
+// What is printed, and whether everything that was published came out.
+struct Report {
+  std::string text;
+  bool as_published = true;
+};
+
+Result<Report> report(const ReplayOptions& options, const std::vector<ReplayResult>& results) {
+  Report made{options.json ? replay_json(results) : replay_text(results)};
+  if (!options.published.empty()) {
+    PENSTOCK_ASSIGN(const auto rows, read_published(options.published));
+    const std::string workload = options.workload.empty()
+                                     ? std::filesystem::path(options.pods).stem().string()
+                                     : options.workload;
+    PENSTOCK_ASSIGN(const auto comparisons,
+                    compare_published(rows, workload, results, options.tolerance));
+    for (const PublishedComparison& comparison : comparisons) {
+      if (comparison.verdict == PublishedVerdict::apart) made.as_published = false;
+    }
+    if (options.json) {
+      auto json = nlohmann::ordered_json::parse(made.text);
+      json["published"] = nlohmann::ordered_json::parse(published_json(comparisons));
+      made.text = json.dump(2);
+    } else {
+      made.text += "\n" + published_text(comparisons);
+    }
+  }
+  if (made.text.empty() || made.text.back() != '\n') made.text += '\n';
+  return made;
+}
+
 int run_replays(const ReplayOptions& options) {
   ReplayConfig config;
   Status status = read_inputs(options, &config);
   if (!status.ok()) return fail("replay", status);
   config.inflate = options.inflate;
   config.engine = options.engine;
-  std::vector<std::string> policies = options.policies;
-  if (policies == std::vector<std::string>{"all"}) {
-    policies.clear();
-    for (const Policy& policy : built_in_policies()) policies.push_back(policy.name);
+  config.seed = options.seed;
+  ReplayRuns runs{options.policies, options.seeds, options.jobs};
+  if (runs.policies == std::vector<std::string>{"all"}) {
+    runs.policies.clear();
+    for (const Policy& policy : built_in_policies()) runs.policies.push_back(policy.name);
   }
-  for (const std::string& policy : policies) {
+  for (const std::string& policy : runs.policies) {
     const auto found = find_policy(policy);
     if (!found.ok()) return fail("replay", found.status());
   }
-  std::vector<ReplayResult> results;
-  for (const std::string& policy : policies) {
-    for (std::uint32_t i = 0; i < options.seeds; ++i) {
-      config.policy = policy;
-      config.seed = options.seed + i;
-      ProgressBar bar(fmt::format("{} seed {}", policy, config.seed), 100 * options.inflate);
-      auto result = replay(config, [&bar](const ReplayProgress& progress) {
-        bar.show(progress);
-        return true;
-      });
-      if (!result.ok()) return fail("replay", result.status());
-      results.push_back(std::move(result).value());
-    }
-  }
-  status = write_file("--csv", options.csv, replay_csv(results));
-  if (status.ok()) status = write_file("--svg", options.svg, replay_svg(results));
+  auto results = [&] {
+    ProgressBar bar(100 * options.inflate);
+    return replay_runs(
+        config, runs,
+        [&bar](const std::string& policy, std::uint64_t seed, const ReplayProgress& progress) {
+          bar.show(fmt::format("{} seed {}", policy, seed), progress);
+          return true;
+        });
+  }();
+  if (!results.ok()) return fail("replay", results.status());
+  status = write_file("--csv", options.csv, replay_csv(results.value()));
+  if (status.ok()) status = write_file("--svg", options.svg, replay_svg(results.value()));
   if (!status.ok()) return fail("replay", status);
-  std::string text = options.json ? replay_json(results) : replay_text(results);
-  if (text.empty() || text.back() != '\n') text += '\n';
-  std::fputs(text.c_str(), stdout);
-  return kExitOk;
+  const auto made = report(options, results.value());
+  if (!made.ok()) return fail("replay", made.status());
+  std::fputs(made.value().text.c_str(), stdout);
+  return made.value().as_published ? kExitOk : kExitWrong;
 }
 
 }  // namespace
@@ -134,7 +168,11 @@ void add_replay(CLI::App& app, Context& context) {
   command->footer(
       "Pods arrive in an order shuffled by the seed, until their GPU demand is --inflate times "
       "the\n"
-      "cluster's GPUs; nothing leaves, and what fits nowhere is dropped.\n"
+      "cluster's GPUs; nothing leaves, and what fits nowhere is dropped. With --published the "
+      "exit\n"
+      "status is 1 if a mean is further from the published one than --tolerance and outside of "
+      "its\n"
+      "lowest and highest run.\n"
       "Example: penstock replay --nodes nodes.csv --pods pods.csv --policy best-fit,random "
       "--seeds 10\n"
       "         penstock replay --synthetic --policy dot-product --svg curve.svg");
@@ -164,6 +202,19 @@ void add_replay(CLI::App& app, Context& context) {
   command->add_option("--engine", options->engine, "Engine, by name")
       ->type_name("NAME")
       ->default_str("auto");
+  add_number(*command, "--jobs", options->jobs, 1, 256, "Runs at a time");
+  command
+      ->add_option(
+          "--published", options->published,
+          "CSV of published means to compare with: workload, policy, arrived_pct, n_seeds, "
+          "mean_gpu_alloc_pct, min, max")
+      ->type_name("FILE");
+  command
+      ->add_option("--workload", options->workload,
+                   "Workload in that file; the name of the pods' file without one")
+      ->type_name("NAME");
+  add_real(*command, "--tolerance", options->tolerance, 0, 100,
+           "How far from the published mean, in percentage points");
   command->add_option("--csv", options->csv, "Write the curves as CSV")->type_name("FILE");
   command->add_option("--svg", options->svg, "Draw the curves")->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");
