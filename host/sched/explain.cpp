@@ -196,7 +196,7 @@ Result<Explanation> explain(NodeTable& table, const Policy& policy, const Task& 
   out.engine = table.engine_name();
   out.warnings = task.unsupported;
   // The winner is the engine's own answer, and the nodes' scores have to agree with it.
-  PENSTOCK_ASSIGN(const std::vector<Decision> decided, table.place(policy, {&task, 1}, false));
+  PENSTOCK_ASSIGN(const std::vector<NodeDecision> decided, table.place(policy, {&task, 1}, false));
   out.winner = decided[0].row;
   out.winner_name = decided[0].node;
   out.winner_score = decided[0].score;

@@ -36,7 +36,7 @@ FilterReason kubernetes_reason(const NodeTable& table, const KubernetesCluster& 
 
 struct PendingDecision {
   std::string pod;
-  Decision decision;
+  NodeDecision decision;
   std::string reason;  // why it fits nowhere; "" if it does
   std::vector<std::string> warnings;
 };

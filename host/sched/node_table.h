@@ -42,7 +42,7 @@ struct NodeSpec {
   bool unschedulable = false;
 };
 
-struct Decision {
+struct NodeDecision {
   std::int32_t row = -1;  // -1: no node fits
   std::string node;       // "" if none
   std::int64_t score = 0;
@@ -92,8 +92,8 @@ class NodeTable {
   Status select(const penstock_program& program, std::span<const penstock_task> tasks, bool commit,
                 penstock_result* results);
   // The same for tasks and a policy; compiles what the policy needs.
-  Result<std::vector<Decision>> place(const Policy& policy, std::span<const Task> tasks,
-                                      bool commit, const CompileOptions& options = {});
+  Result<std::vector<NodeDecision>> place(const Policy& policy, std::span<const Task> tasks,
+                                          bool commit, const CompileOptions& options = {});
 
   // ---- reading ----
   const Catalogue& catalogue() const { return catalogue_; }

@@ -312,18 +312,19 @@ Status NodeTable::select(const penstock_program& program, std::span<const pensto
   return {};
 }
 
-Result<std::vector<Decision>> NodeTable::place(const Policy& policy, std::span<const Task> tasks,
-                                               bool commit, const CompileOptions& options) {
+Result<std::vector<NodeDecision>> NodeTable::place(const Policy& policy,
+                                                   std::span<const Task> tasks, bool commit,
+                                                   const CompileOptions& options) {
   PENSTOCK_ASSIGN(const Program program, compile_policy(policy, *this, options));
   std::vector<penstock_task> records;
   records.reserve(tasks.size());
   for (const Task& task : tasks) records.push_back(task.record);
   std::vector<penstock_result> results(tasks.size());
   PENSTOCK_TRY(select(program.record, records, commit, results.data()));
-  std::vector<Decision> decisions(tasks.size());
+  std::vector<NodeDecision> decisions(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const penstock_result& result = results[i];
-    Decision& decision = decisions[i];
+    NodeDecision& decision = decisions[i];
     decision.feasible = result.feasible;
     decision.best.assign(result.best, result.best + std::min(result.n_best, PENSTOCK_MAX_BEST));
     if (result.status == PENSTOCK_OUT_OF_RANGE) {

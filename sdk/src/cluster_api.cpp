@@ -58,7 +58,7 @@ Status place(penstock_cluster& handle, const std::string& name, bool commit,
   }
   PENSTOCK_ASSIGN(const auto decisions,
                   handle.table->place(handle.policy, std::span(&task, 1), commit));
-  const penstock::Decision& decision = decisions.front();
+  const penstock::NodeDecision& decision = decisions.front();
   if (decision.node.size() >= sizeof(out->node)) {
     return penstock::error(Code::out_of_range, "the name of node '{}' has {} bytes; at most {}",
                            decision.node, decision.node.size(), sizeof(out->node) - 1);
