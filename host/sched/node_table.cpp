@@ -21,37 +21,37 @@ penstock_update add(std::uint16_t field, std::uint32_t column, std::uint32_t row
   return {field, PENSTOCK_UPDATE_ADD, column, row, 0, value};
 }
 
-// Bits of one row's word.
-bool bit_is_set(const TableView& view, std::uint32_t column, std::uint32_t row) {
-  return (view.bit_column(column)[row / 64] >> (row % 64) & 1) != 0;
-}
-
 }  // namespace
 
 // ---- nodes ----
 
-Status NodeTable::check_new(std::span<const NodeSpec> nodes) const {
+Status NodeTable::check_amounts(const NodeSpec& node) const {
   const auto& resources = catalogue_.resources();
+  if (node.allocatable.size() != resources.size()) {
+    return error(Code::invalid_argument, "node '{}': {} amounts for {} resources", node.facts.name,
+                 node.allocatable.size(), resources.size());
+  }
+  for (std::size_t r = 0; r < resources.size(); ++r) {
+    if (node.allocatable[r] < 0 || node.allocatable[r] > PENSTOCK_MAX_QUANTITY) {
+      return error(Code::out_of_range, "node '{}': {} is {}, expected 0 to {}", node.facts.name,
+                   resources[r].name, node.allocatable[r], PENSTOCK_MAX_QUANTITY);
+    }
+  }
+  if (node.gpus > header_->n_gpus) {
+    return error(Code::out_of_range, "node '{}': {} GPUs, the table was made for {} of a node",
+                 node.facts.name, node.gpus, header_->n_gpus);
+  }
+  return {};
+}
+
+Status NodeTable::check_new(std::span<const NodeSpec> nodes) const {
   std::unordered_map<std::string, std::size_t> seen;
   for (const NodeSpec& node : nodes) {
     if (node.facts.name.empty()) return error(Code::invalid_argument, "a node has no name");
     if (catalogue_.find_node(node.facts.name) >= 0 || !seen.emplace(node.facts.name, 0).second) {
       return error(Code::already_exists, "node '{}' is in the table already", node.facts.name);
     }
-    if (node.allocatable.size() != resources.size()) {
-      return error(Code::invalid_argument, "node '{}': {} amounts for {} resources",
-                   node.facts.name, node.allocatable.size(), resources.size());
-    }
-    for (std::size_t r = 0; r < resources.size(); ++r) {
-      if (node.allocatable[r] < 0 || node.allocatable[r] > PENSTOCK_MAX_QUANTITY) {
-        return error(Code::out_of_range, "node '{}': {} is {}, expected 0 to {}", node.facts.name,
-                     resources[r].name, node.allocatable[r], PENSTOCK_MAX_QUANTITY);
-      }
-    }
-    if (node.gpus > header_->n_gpus) {
-      return error(Code::out_of_range, "node '{}': {} GPUs, the table was made for {} of a node",
-                   node.facts.name, node.gpus, header_->n_gpus);
-    }
+    PENSTOCK_TRY(check_amounts(node));
   }
   if (nodes.size() > header_->capacity - catalogue_.node_count()) {
     return error(Code::no_space, "{} more nodes do not fit into a table of {} rows that holds {}",
@@ -73,6 +73,10 @@ void NodeTable::append_node(const NodeSpec& node, std::uint32_t row,
     if (column.predicate && column.predicate(node.facts)) {
       out->push_back(set(PENSTOCK_UPDATE_BIT, i, row, 1));
     }
+  }
+  for (std::uint32_t i = 0; i < catalogue_.domain_columns(); ++i) {
+    if (catalogue_.domain_column(i).key.empty()) continue;
+    out->push_back(set(PENSTOCK_UPDATE_DOMAIN, i, row, catalogue_.domain_cell(i, row)));
   }
   if (node.unschedulable) {
     out->push_back(set(PENSTOCK_UPDATE_BIT, PENSTOCK_BIT_UNSCHEDULABLE, row, 1));
@@ -128,9 +132,42 @@ Status NodeTable::remove_node(std::uint32_t row) {
   for (std::uint32_t column = 0; column < header_->n_free; ++column) {
     updates.push_back(set(PENSTOCK_UPDATE_FREE, column, row, 0));
   }
+  for (std::uint32_t column = 0; column < header_->n_domains; ++column) {
+    updates.push_back(set(PENSTOCK_UPDATE_DOMAIN, column, row, -1));
+  }
   PENSTOCK_TRY(update(updates));
   catalogue_.take_node(row);
   return {};
+}
+
+Status NodeTable::change_node(std::uint32_t row, const NodeSpec& node) {
+  PENSTOCK_TRY(check_row(row));
+  if (catalogue_.node(row).name != node.facts.name) {
+    return error(Code::invalid_argument, "row {} holds node '{}', not '{}'", row,
+                 catalogue_.node(row).name, node.facts.name);
+  }
+  PENSTOCK_TRY(check_amounts(node));
+  catalogue_.drop_unknown_columns();
+  const NodeFacts before = catalogue_.node(row);
+  catalogue_.change_node(row, node.facts);
+  std::vector<penstock_update> updates;
+  for (std::uint32_t r = 0; r < node.allocatable.size(); ++r) {
+    updates.push_back(set(PENSTOCK_UPDATE_ALLOCATABLE, r, row, node.allocatable[r]));
+  }
+  for (std::uint32_t i = PENSTOCK_BIT_FIRST_FREE; i < catalogue_.bit_columns(); ++i) {
+    const auto& column = catalogue_.bit_column(i);
+    if (!column.predicate) continue;
+    updates.push_back(set(PENSTOCK_UPDATE_BIT, i, row, column.predicate(node.facts) ? 1 : 0));
+  }
+  for (std::uint32_t i = 0; i < catalogue_.domain_columns(); ++i) {
+    if (catalogue_.domain_column(i).key.empty()) continue;
+    updates.push_back(set(PENSTOCK_UPDATE_DOMAIN, i, row, catalogue_.domain_cell(i, row)));
+  }
+  updates.push_back(
+      set(PENSTOCK_UPDATE_BIT, PENSTOCK_BIT_UNSCHEDULABLE, row, node.unschedulable ? 1 : 0));
+  Status status = update(updates);
+  if (!status.ok()) catalogue_.change_node(row, before);
+  return status;
 }
 
 Status NodeTable::set_unschedulable(std::uint32_t row, bool unschedulable) {
@@ -141,8 +178,20 @@ Status NodeTable::set_unschedulable(std::uint32_t row, bool unschedulable) {
 }
 
 Status NodeTable::change_usage(std::uint32_t row, const penstock_task& task, std::uint32_t gpu_mask,
-                               int sign) {
+                               int sign, std::span<const penstock_raise> more) {
   std::vector<penstock_update> updates;
+  const TableView cells = view();
+  const auto raise = [&](const penstock_raise& raised) {
+    const std::int32_t domain = raised.domain == PENSTOCK_ROW_DOMAIN
+                                    ? static_cast<std::int32_t>(row)
+                                    : catalogue_.domain_cell(raised.domain, row);
+    const std::uint64_t eligible = cells.bit_column(raised.eligible)[row / 64] >> (row % 64) & 1;
+    if (domain < 0 || eligible == 0) return;
+    updates.push_back(
+        add(PENSTOCK_UPDATE_COUNT, raised.count, static_cast<std::uint32_t>(domain), sign));
+  };
+  std::for_each(task.raises, task.raises + task.n_raises, raise);
+  std::for_each(more.begin(), more.end(), raise);
   for (std::uint32_t r = 0; r < header_->n_resources; ++r) {
     if (task.request[r] != 0) {
       updates.push_back(add(PENSTOCK_UPDATE_REQUESTED, r, row, sign * task.request[r]));
@@ -177,54 +226,21 @@ Status NodeTable::change_usage(std::uint32_t row, const penstock_task& task, std
   return status;
 }
 
-Status NodeTable::occupy(std::uint32_t row, const Task& task, std::uint32_t gpu_mask) {
+Status NodeTable::occupy(std::uint32_t row, const Task& task, std::uint32_t gpu_mask,
+                         std::span<const penstock_raise> more) {
   PENSTOCK_TRY(check_row(row));
-  return change_usage(row, task.record, gpu_mask, 1).with_context("task '" + task.name + "'");
+  return change_usage(row, task.record, gpu_mask, 1, more).with_context("task '" + task.name + "'");
 }
 
-Status NodeTable::release(std::uint32_t row, const Task& task, std::uint32_t gpu_mask) {
+Status NodeTable::release(std::uint32_t row, const Task& task, std::uint32_t gpu_mask,
+                          std::span<const penstock_raise> more) {
   PENSTOCK_TRY(check_row(row));
-  return change_usage(row, task.record, gpu_mask, -1).with_context("task '" + task.name + "'");
+  return change_usage(row, task.record, gpu_mask, -1, more)
+      .with_context("task '" + task.name + "'");
 }
 
-// ---- columns ----
-
-Result<std::uint16_t> NodeTable::intern(const std::string& key, NodePredicate predicate) {
-  if (const std::int32_t known = catalogue_.touch(key); known >= 0) {
-    const auto column = static_cast<std::uint16_t>(known);
-    if (!catalogue_.bit_column(column).predicate) {
-      catalogue_.set_predicate(column, std::move(predicate));
-    }
-    return column;
-  }
-  PENSTOCK_ASSIGN(const std::uint16_t column, catalogue_.assign(key, predicate, false));
-  // Only what differs from what an evicted column left there.
-  const TableView cells = view();
-  std::vector<penstock_update> updates;
-  for (std::uint32_t row = 0; row < header_->rows; ++row) {
-    const bool wanted = holds_node(row) && predicate(catalogue_.node(row));
-    if (wanted != bit_is_set(cells, column, row)) {
-      updates.push_back(set(PENSTOCK_UPDATE_BIT, column, row, wanted ? 1 : 0));
-    }
-  }
-  PENSTOCK_TRY(update(updates));
-  return column;
-}
-
-Result<std::uint16_t> NodeTable::state_column(const std::string& key) {
-  if (const std::int32_t known = catalogue_.touch(key); known >= 0) {
-    return static_cast<std::uint16_t>(known);
-  }
-  PENSTOCK_ASSIGN(const std::uint16_t column, catalogue_.assign(key, {}, true));
-  const TableView cells = view();
-  std::vector<penstock_update> updates;
-  for (std::uint32_t row = 0; row < header_->rows; ++row) {
-    if (bit_is_set(cells, column, row)) {
-      updates.push_back(set(PENSTOCK_UPDATE_BIT, column, row, 0));
-    }
-  }
-  PENSTOCK_TRY(update(updates));
-  return column;
+void NodeTable::note_uses(std::uint32_t row, std::span<const std::uint16_t> columns) {
+  for (const std::uint16_t column : columns) catalogue_.add_use(row, column);
 }
 
 // ---- reading ----

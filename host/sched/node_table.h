@@ -33,6 +33,8 @@ struct NodeTableConfig {
   std::uint32_t n_gpus = 0;             // most GPUs of a node: 0..16
   std::uint32_t bit_columns = 256;      // 2..4096
   std::vector<std::string> free_columns;
+  std::uint32_t domain_columns = 0;  // 0..64
+  std::uint32_t count_columns = 0;   // 0..4096
 };
 
 struct NodeSpec {
@@ -71,10 +73,18 @@ class NodeTable {
   // already_exists for a name that the table holds, no_space beyond its capacity.
   Status add_nodes(std::span<const NodeSpec> nodes);
   Status remove_node(std::uint32_t row);
+  // Other labels, taints, amounts or cordon of the node with that name; what tasks hold of it
+  // stays. Counts by its old domains are the caller's: see count_column().
+  Status change_node(std::uint32_t row, const NodeSpec& node);
   Status set_unschedulable(std::uint32_t row, bool unschedulable);
   // Adds (or takes away) a task that runs on a row, outside of any decision.
-  Status occupy(std::uint32_t row, const Task& task, std::uint32_t gpu_mask);
-  Status release(std::uint32_t row, const Task& task, std::uint32_t gpu_mask);
+  // `more` are raises beside those that the task's record has room for.
+  Status occupy(std::uint32_t row, const Task& task, std::uint32_t gpu_mask,
+                std::span<const penstock_raise> more = {});
+  Status release(std::uint32_t row, const Task& task, std::uint32_t gpu_mask,
+                 std::span<const penstock_raise> more = {});
+  // A task that sets these bits was committed to the row by other means than select().
+  void note_uses(std::uint32_t row, std::span<const std::uint16_t> columns);
   Status update(std::span<const penstock_update> updates);
 
   // ---- columns ----
@@ -83,6 +93,23 @@ class NodeTable {
   Result<std::uint16_t> intern(const std::string& key, NodePredicate predicate);
   // A bit column that commits set; all clear when it is new, never evicted.
   Result<std::uint16_t> state_column(const std::string& key);
+  // The domain column of a label of nodes: nodes whose label has the same value share a domain, or
+  // each node that has it is one by itself, numbered as its row.
+  Result<std::uint16_t> domain_column(const std::string& label, bool by_row);
+  // The count column for `key`, -1 if there is none; marks it as used.
+  std::int32_t find_count(const std::string& key) { return catalogue_.touch_count(key); }
+  // A new count column that holds values[domain], and 0 in the domains beyond. The caller keeps it
+  // right: it rises with tasks that name it in their raises, and by UPDATE. It is evicted when it
+  // was not used for long, or one of the columns that it asks is. The key must be new.
+  Result<std::uint16_t> add_count(const std::string& key, std::uint16_t domain,
+                                  std::uint16_t eligible, std::span<const std::int32_t> values);
+  // Other values for all domains.
+  Status set_counts(std::uint16_t column, std::span<const std::int32_t> values);
+  void drop_count(std::uint16_t column) { catalogue_.drop_count(column); }
+  // Whether the row's bit is set.
+  bool bit(std::uint32_t column, std::uint32_t row) const;
+  // As Catalogue::keep_batches.
+  void keep_batches(std::uint64_t n) { catalogue_.keep_batches(n); }
   // Columns interned before may be evicted from here on: tasks made before must not be used again.
   void new_batch() { catalogue_.new_batch(); }
 
@@ -114,16 +141,19 @@ class NodeTable {
   // The engine itself, or a host engine in its place.
   Status choose_engine(std::shared_ptr<Engine> engine);
   Status make_queue();
+  // What the domains of the saved names are in the table's cells.
+  bool adopt_domains(penstock_node_table* header);
   Status run(penstock_descriptor descriptor);
   Status refused(const penstock_completion& completion) const;
   Result<penstock_address> stage(std::uint64_t offset, const void* data, std::uint64_t bytes);
   Status reserve_staging(std::uint64_t bytes);
+  Status check_amounts(const NodeSpec& node) const;
   Status check_new(std::span<const NodeSpec> nodes) const;
   Status check_row(std::uint32_t row) const;
   void append_node(const NodeSpec& node, std::uint32_t row,
                    std::vector<penstock_update>* out) const;
   Status change_usage(std::uint32_t row, const penstock_task& task, std::uint32_t gpu_mask,
-                      int sign);
+                      int sign, std::span<const penstock_raise> more);
 
   struct FreeDeleter {
     void operator()(void* memory) const;

@@ -6,6 +6,7 @@
 
 #include "penstock/base/checksum.h"
 #include "penstock/base/log.h"
+#include "penstock/sched/go_log.h"
 #include "penstock/sched/node_table.h"
 
 namespace penstock {
@@ -30,6 +31,13 @@ Status check_name(const std::string& name) {
   return error(Code::invalid_argument,
                "'{}' is no name for a node table, expected up to {} bytes without '/'", name,
                kMaxTableName);
+}
+
+// Of the sizes of topologies, for SCORE_SPREAD.
+void fill_logs(const penstock_node_table& header, std::byte* memory) {
+  if (header.n_domains == 0) return;
+  auto* logs = reinterpret_cast<double*>(memory + header.logs);
+  for (std::uint32_t i = 0; i <= header.capacity; ++i) logs[i] = go_log(i + 2.0);
 }
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
@@ -76,19 +84,24 @@ Result<std::unique_ptr<NodeTable>> NodeTable::create(Pool* pool, std::shared_ptr
   penstock_node_table header{};
   const std::uint64_t bytes = penstock_node_table_init(
       &header, config.capacity, static_cast<std::uint32_t>(config.resources.size()), config.n_gpus,
-      config.bit_columns, static_cast<std::uint32_t>(config.free_columns.size()), 0, 0);
+      config.bit_columns, static_cast<std::uint32_t>(config.free_columns.size()),
+      config.domain_columns, config.count_columns);
   if (bytes == 0) {
     return error(Code::invalid_argument,
                  "node table: {} rows (1..{}), {} resources (1..{}), {} GPUs of a node (0..{}), {} "
-                 "bit columns (2..{}), {} free columns (0..{}): one is out of its range",
+                 "bit columns (2..{}), {} free columns (0..{}), {} domain columns (0..{}), {} "
+                 "count columns (0..{}): one is out of its range",
                  config.capacity, PENSTOCK_MAX_ROWS, config.resources.size(),
                  PENSTOCK_MAX_RESOURCES, config.n_gpus, PENSTOCK_MAX_GPUS, config.bit_columns,
-                 PENSTOCK_MAX_BIT_COLUMNS, config.free_columns.size(), PENSTOCK_MAX_FREE_COLUMNS);
+                 PENSTOCK_MAX_BIT_COLUMNS, config.free_columns.size(), PENSTOCK_MAX_FREE_COLUMNS,
+                 config.domain_columns, PENSTOCK_MAX_DOMAIN_COLUMNS, config.count_columns,
+                 PENSTOCK_MAX_COUNT_COLUMNS);
   }
   std::unique_ptr<NodeTable> table(new NodeTable);
   table->pool_ = pool;
   table->name_ = config.name;
-  table->catalogue_ = Catalogue(config.resources, config.free_columns, config.bit_columns);
+  table->catalogue_ = Catalogue(config.resources, config.free_columns, config.bit_columns,
+                                config.domain_columns, config.count_columns);
   void* memory = nullptr;
   if (pool != nullptr) {
     RegionRequest request;
@@ -111,12 +124,21 @@ Result<std::unique_ptr<NodeTable>> NodeTable::create(Pool* pool, std::shared_ptr
   }
   std::memset(memory, 0, bytes);
   std::memcpy(memory, &header, sizeof header);
+  fill_logs(header, static_cast<std::byte*>(memory));
   if (pool != nullptr) pool->publish(memory, bytes);
   table->header_ = static_cast<penstock_node_table*>(memory);
   PENSTOCK_TRY(table->choose_engine(std::move(engine)));
   PENSTOCK_TRY(table->make_queue());
   PENSTOCK_TRY(table->save());
   return table;
+}
+
+bool NodeTable::adopt_domains(penstock_node_table* header) {
+  const TableView cells = table_view(header);
+  for (std::uint32_t i = 0; i < header->n_domains; ++i) {
+    if (!catalogue_.adopt_domains(i, cells.domain_column(i))) return false;
+  }
+  return true;
 }
 
 Result<std::unique_ptr<NodeTable>> NodeTable::open(Pool& pool, std::shared_ptr<Engine> engine,
@@ -154,7 +176,9 @@ Result<std::unique_ptr<NodeTable>> NodeTable::open(Pool& pool, std::shared_ptr<E
   const Catalogue& catalogue = table->catalogue_;
   if (catalogue.resources().size() != header->n_resources ||
       catalogue.free_columns().size() != header->n_free ||
-      catalogue.bit_columns() != header->n_bits || catalogue.rows() > header->rows) {
+      catalogue.bit_columns() != header->n_bits || catalogue.rows() > header->rows ||
+      catalogue.domain_columns() != header->n_domains ||
+      catalogue.count_columns() != header->n_counts || !table->adopt_domains(header)) {
     return error(Code::corrupt, "{}: the names of the node table '{}' belong to another table",
                  pool.spec(), name);
   }

@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-// Which question a term of a task answers; the number is the group of the operation that asks
-// it.
+// Which question a term of a task answers; the number is the group of the operation on bits or
+// domains that asks it.
 enum class TermGroup : std::uint8_t {
   unschedulable = 1,
   taints = 2,
@@ -26,6 +26,7 @@ enum class TermGroup : std::uint8_t {
   preferred_spread = 10,
   preferred_pod_affinity = 11,
   images = 12,
+  candidates = 13,  // of bits, as those before `spread`
 };
 
 struct Task {
@@ -33,6 +34,10 @@ struct Task {
   std::string name;
   penstock_task record{};
   std::vector<std::string> unsupported;  // terms that are not evaluated, a sentence each
+  // Raises that the record has no room for; a commit of the record alone is not the whole.
+  std::vector<penstock_raise> more_raises;
+  // Columns were computed for one decision: the task is made again for the next.
+  bool once = false;
 };
 
 // Adds a term to the task; no_space names the task when it has PENSTOCK_MAX_TERMS already.
