@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "penstock/engine/scalar_select.h"
-#include "penstock/sched/kubernetes_table.h"
+#include "penstock/sched/explain_domains.h"
+#include "penstock/sched/kubernetes_cluster.h"
 #include "penstock/sched/quantity.h"
 
 namespace penstock {
@@ -88,6 +89,8 @@ std::string Explainer::why(const penstock_column_op& op, const std::string& name
     }
     case PENSTOCK_FILTER_ROW:
       return "another node is named";
+    case PENSTOCK_FILTER_DOMAINS:
+      return domains_reason(table_, context_, op, row);
     default:
       return name + " does not hold";
   }
@@ -106,6 +109,9 @@ void Explainer::filter(Explanation* out) {
       FilterVerdict& verdict = node.filters.emplace_back();
       verdict.filter = program_.names[i];
       verdict.passed = scalar_filter(context_, op, row);
+      if (op.op == PENSTOCK_FILTER_DOMAINS) {
+        verdict.numbers = domains_numbers(table_, context_, op, row);
+      }
       if (verdict.passed) continue;
       verdict.reason = why(op, verdict.filter, row);
       node.feasible = false;
@@ -187,20 +193,25 @@ void Explainer::fill(Explanation* out) {
 
 }  // namespace
 
-Result<Explanation> explain(NodeTable& table, const Policy& policy, const Task& task,
-                            const FilterReason& reason) {
-  PENSTOCK_ASSIGN(const Program program, compile_policy(policy, table));
+namespace {
+
+Result<Explanation> explain_program(NodeTable& table, const std::string& policy,
+                                    const Program& program, const Task& task,
+                                    const FilterReason& reason) {
   Explanation out;
   out.task = task.name;
-  out.policy = policy.name;
+  out.policy = policy;
   out.engine = table.engine_name();
   out.warnings = task.unsupported;
   // The winner is the engine's own answer, and the nodes' scores have to agree with it.
-  PENSTOCK_ASSIGN(const std::vector<NodeDecision> decided, table.place(policy, {&task, 1}, false));
-  out.winner = decided[0].row;
-  out.winner_name = decided[0].node;
-  out.winner_score = decided[0].score;
-  out.gpu_mask = decided[0].gpu_mask;
+  penstock_result decided{};
+  PENSTOCK_TRY(table.select(program.record, {&task.record, 1}, false, &decided));
+  if (decided.status == PENSTOCK_OK) {
+    out.winner = decided.row;
+    out.winner_name = table.catalogue().node(static_cast<std::uint32_t>(decided.row)).name;
+    out.winner_score = decided.score;
+    out.gpu_mask = decided.gpu_mask;
+  }
   Explainer(table, program, task, reason).fill(&out);
   const auto winner =
       std::find_if(out.nodes.begin(), out.nodes.end(), [&](const NodeExplanation& node) {
@@ -208,11 +219,26 @@ Result<Explanation> explain(NodeTable& table, const Policy& policy, const Task& 
       });
   const bool agrees = winner == out.nodes.end() ? out.winner < 0 && out.feasible == 0
                                                 : winner->best && winner->total == out.winner_score;
-  if (!agrees || decided[0].feasible != out.feasible) {
+  if (!agrees || decided.feasible != out.feasible) {
     return error(Code::internal, "engine {} put {} on row {} with {}, and the explanation differs",
                  out.engine, out.task, out.winner, out.winner_score);
   }
   return out;
+}
+
+}  // namespace
+
+Result<Explanation> explain(NodeTable& table, const Policy& policy, const Task& task,
+                            const FilterReason& reason) {
+  PENSTOCK_ASSIGN(const Program program, compile_policy(policy, table));
+  return explain_program(table, policy.name, program, task, reason);
+}
+
+Result<Explanation> explain(Cluster& cluster, const KubernetesPod& pod) {
+  PENSTOCK_ASSIGN(const Task task, cluster.make_task(pod));
+  PENSTOCK_ASSIGN(const Program program, cluster.make_program());
+  return explain_program(cluster.table(), cluster.profile().scheduler_name, program, task,
+                         kubernetes_reason(cluster, pod));
 }
 
 Result<Explanation> explain_pod(const KubernetesCluster& cluster, const std::string& pod,
@@ -238,14 +264,12 @@ Result<Explanation> explain_pod(const KubernetesCluster& cluster, const std::str
                  "there is no pod '{}' that is placed or pending; of {} there are {}", pod,
                  cluster.pods.size(), some.empty() ? "none" : some);
   }
-  PENSTOCK_ASSIGN(const Policy rules, find_policy(policy));
-  PENSTOCK_ASSIGN(auto executor, make_engine(engine));
-  KubernetesTableOptions options;
-  options.without_pod = found->name;
-  PENSTOCK_ASSIGN(auto table, make_kubernetes_table(cluster, std::move(executor), options));
-  PENSTOCK_ASSIGN(const Task task, make_kubernetes_task(*table, *found));
-  PENSTOCK_ASSIGN(Explanation out,
-                  explain(*table, rules, task, kubernetes_reason(*table, cluster, *found)));
+  PENSTOCK_ASSIGN(ClusterConfig config, cluster_config(policy));
+  PENSTOCK_ASSIGN(config.engine, make_engine(engine));
+  PENSTOCK_ASSIGN(auto made, make_kubernetes_cluster(cluster, std::move(config), found->name));
+  KubernetesPod asked = *found;
+  asked.node_name.clear();
+  PENSTOCK_ASSIGN(Explanation out, explain(*made, asked));
   out.warnings.insert(out.warnings.end(), cluster.warnings.begin(), cluster.warnings.end());
   if (!found->node_name.empty()) {
     out.warnings.push_back(fmt::format("{} runs on {}; it is explained as if it did not run yet",

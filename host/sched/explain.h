@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/status.h"
+#include "penstock/sched/cluster.h"
 #include "penstock/sched/kubernetes.h"
 #include "penstock/sched/node_table.h"
 #include "penstock/sched/policy.h"
@@ -19,7 +20,8 @@ namespace penstock {
 struct FilterVerdict {
   std::string filter;
   bool passed = false;
-  std::string reason;  // why not; "" if it passed
+  std::string reason;   // why not; "" if it passed
+  std::string numbers;  // what spread and pod affinity compared; "" for other filters
 };
 
 struct ScoreLine {
@@ -60,6 +62,9 @@ using FilterReason = std::function<std::string(const std::string& filter, std::u
 // Changes nothing in the table, except that columns may be interned.
 Result<Explanation> explain(NodeTable& table, const Policy& policy, const Task& task,
                             const FilterReason& reason = {});
+
+// The same for a pod and the cluster's profile. The cluster does not hold the pod.
+Result<Explanation> explain(Cluster& cluster, const KubernetesPod& pod);
 
 // `pod` is "namespace/name", or a name that occurs once. Pods that run elsewhere stay where they
 // are; the pod itself is looked at as if it were not placed yet. not_found lists pods like it.

@@ -16,6 +16,7 @@ Json json_of(const NodeExplanation& node) {
   for (const FilterVerdict& verdict : node.filters) {
     Json& out = filters.emplace_back(Json{{"filter", verdict.filter}, {"passed", verdict.passed}});
     if (!verdict.passed) out["reason"] = verdict.reason;
+    if (!verdict.numbers.empty()) out["numbers"] = verdict.numbers;
   }
   for (const ScoreLine& line : node.scores) {
     scores.push_back({{"score", line.score},

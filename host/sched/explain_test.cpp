@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "penstock/sched/kubernetes_table.h"
+#include "penstock/sched/kubernetes_cluster.h"
 #include "penstock/sched/ports.h"
 #include "penstock/sched/trace_table.h"
 
@@ -66,14 +66,14 @@ TEST(Explain, ShowsTheNumbersOfTheDecision) {
   const NodeExplanation& winner = node_of(explanation, "work-2");
   EXPECT_TRUE(winner.best);
   EXPECT_EQ(winner.total, 338);
-  ASSERT_EQ(winner.scores.size(), 4u);
+  ASSERT_EQ(winner.scores.size(), 7u);
   const std::tuple<const char*, int, int, int, int> expected[] = {
-      {"taint-toleration", 1, 0, 3, 0},
-      {"node-affinity", 100, 100, 2, 200},
-      {"least-allocated", 47, 47, 1, 47},
-      {"balanced-allocation", 91, 91, 1, 91},
+      {"taint-toleration", 1, 0, 3, 0},   {"node-affinity", 100, 100, 2, 200},
+      {"least-allocated", 47, 47, 1, 47}, {"spread", 0, 0, 2, 0},
+      {"pod-affinity", 0, 0, 2, 0},       {"balanced-allocation", 91, 91, 1, 91},
+      {"image-locality", 0, 0, 1, 0},
   };
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 7; ++i) {
     const ScoreLine& line = winner.scores[i];
     EXPECT_EQ(std::make_tuple(line.score, line.raw, line.normalised, line.weight, line.weighted),
               expected[i]);
@@ -109,9 +109,61 @@ TEST(Explain, SaysWhyAPodFitsNowhere) {
                           "nvidia.com/gpu: asks 2, 0 of 0 left"));
 }
 
+// a and b in zone 1, c in zone 2, d in none; "front" runs on a and keeps "loud" out of its zone.
+KubernetesCluster zones() {
+  const auto node = [](const char* name, const char* labels) {
+    return fmt::format(R"({{"kind":"Node","metadata":{{"name":"{}","labels":{}}},
+        "status":{{"allocatable":{{"cpu":4,"memory":"8Gi","pods":9}}}}}},)",
+                       name, labels);
+  };
+  const auto cluster = parse_kubernetes(
+      R"({"kind":"List","items":[)" + node("a", R"({"zone":"1"})") + node("b", R"({"zone":"1"})") +
+          node("c", R"({"zone":"2"})") + node("d", "{}") +
+          R"({"kind":"Pod","metadata":{"name":"front","labels":{"app":"front"}},"spec":{
+      "nodeName":"a","affinity":{"podAntiAffinity":{
+        "requiredDuringSchedulingIgnoredDuringExecution":[
+        {"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"loud"}}}]}}}},
+    {"kind":"Pod","metadata":{"name":"more","labels":{"app":"front"}},"spec":{
+      "topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone",
+        "whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"front"}}}]}},
+    {"kind":"Pod","metadata":{"name":"loud","labels":{"app":"loud"}},"spec":{"affinity":{
+      "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+        {"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"front"}}}]}}}},
+    {"kind":"Pod","metadata":{"name":"claims"},"spec":{"resourceClaims":[{"name":"x"}]}}]})",
+      "c.json");
+  EXPECT_TRUE(cluster.ok()) << cluster.status().to_string();
+  return cluster.value();
+}
+
+TEST(Explain, ShowsWhatSpreadAndPodAffinityCompared) {
+  const Explanation spread = explain_pod(zones(), "more", "default", "scalar").value();
+  EXPECT_EQ(spread.winner_name, "c");
+  EXPECT_THAT(reasons_of(spread.nodes[0]),
+              ElementsAre("spread: topology spread: by zone there are 1, with this pod 2, and the "
+                          "least is 0: at most 1 more"));
+  EXPECT_THAT(reasons_of(spread.nodes[3]), ElementsAre("spread: topology spread, no label: zone"));
+  EXPECT_EQ(spread.nodes[2].filters[6].filter, "spread");
+  EXPECT_EQ(spread.nodes[2].filters[6].numbers, "zone: 0 + 1 - 0 <= 1");
+  EXPECT_EQ(spread.nodes[0].filters[6].numbers, "zone: 1 + 1 - 0 > 1");
+
+  const Explanation affinity = explain_pod(zones(), "loud", "default", "scalar").value();
+  EXPECT_EQ(affinity.winner, -1);
+  EXPECT_EQ(affinity.nodes[1].filters[7].numbers, "zone: 1 wanted; zone: 1 shun it");
+  EXPECT_THAT(reasons_of(affinity.nodes[1]),
+              ElementsAre("pod-affinity: anti-affinity of other pods: by zone there are 1"));
+  EXPECT_THAT(reasons_of(affinity.nodes[2]),
+              ElementsAre("pod-affinity: pod affinity: by zone there is none"));
+  EXPECT_EQ(affinity.summary,
+            "default/loud fits nowhere: 0/4 nodes are available: 2 anti-affinity of other pods, 1 "
+            "pod affinity, 1 pod affinity, no label");
+  const auto json = nlohmann::json::parse(explanation_json(spread));
+  EXPECT_EQ(json["nodes"][0]["filters"][6]["numbers"], "zone: 1 + 1 - 0 > 1");
+}
+
 TEST(Explain, NamesTermsThatAreUnsupported) {
-  EXPECT_THAT(explained("api-0").warnings,
-              ElementsAre("unsupported: topologySpreadConstraints (1) of the pod: not evaluated"));
+  EXPECT_THAT(explain_pod(zones(), "claims", "default", "scalar").value().warnings,
+              ElementsAre("unsupported: resourceClaims (1) of the pod: not evaluated"));
+  EXPECT_THAT(explained("api-0").warnings, IsEmpty());
 }
 
 TEST(Explain, APodThatRunsIsSeenAsIfItDidNot) {
@@ -162,8 +214,7 @@ TEST(Explain, PlacesPendingPodsOneAfterAnother) {
   }
   EXPECT_THAT(got, ElementsAre("shop/web-2 work-2", "ml/train-1 ", "shop/api-0 work-1",
                                "batch/best-effort-0 work-1"));
-  EXPECT_THAT(decisions.value()[1].reason, HasSubstr("1 insufficient nvidia.com/gpu"));
-  EXPECT_THAT(decisions.value()[2].warnings[0], HasSubstr("topologySpreadConstraints"));
+  EXPECT_THAT(decisions.value()[1].decision.reason, HasSubstr("1 Insufficient nvidia.com/gpu"));
 }
 
 TEST(Ports, ConflictOnOneAddressOrEvery) {
@@ -200,10 +251,10 @@ TEST(Explain, PortsOfPodsPlacedBeforeCount) {
   ASSERT_TRUE(decisions.ok()) << decisions.status().to_string();
   std::vector<std::string> nodes;
   for (const PendingDecision& decision : decisions.value()) nodes.push_back(decision.decision.node);
-  EXPECT_THAT(nodes, ElementsAre("n", "", "n", "n", "", ""));
-  EXPECT_EQ(decisions.value()[1].reason,
-            "default/b fits nowhere: 0/1 nodes are available: 1 port taken");
-  EXPECT_THAT(decisions.value()[5].reason, HasSubstr("asks for 5 host ports, at most 4"));
+  EXPECT_THAT(nodes, ElementsAre("n", "", "n", "n", "", "n"));
+  EXPECT_EQ(decisions.value()[1].decision.reason,
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod "
+            "ports.");
 }
 
 // Sums of weights of more preferred terms than have a column each are added up in binary.

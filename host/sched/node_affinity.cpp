@@ -112,18 +112,6 @@ std::string key_of(const SelectorTerm& term) {
   return key_of(term.labels) + (term.fields.empty() ? "" : " fields " + key_of(term.fields));
 }
 
-std::string required_key(const KubernetesPod& pod) {
-  std::vector<std::string> terms;
-  for (const SelectorTerm& term : pod.required) terms.push_back(key_of(term));
-  std::sort(terms.begin(), terms.end());
-  std::string key = "selector";
-  for (const auto& [name, value] : pod.node_selector) {
-    key += fmt::format(" {}:{}={}:{}", name.size(), name, value.size(), value);
-  }
-  if (pod.has_required) key += fmt::format(" affinity {}", fmt::join(terms, " or "));
-  return key;
-}
-
 Status add_preferred_terms(NodeTable* table, const std::vector<PreferredTerm>& terms, Task* task) {
   if (terms.size() <= kMaxPreferredColumns) {
     for (const PreferredTerm& preferred : terms) {
@@ -192,7 +180,30 @@ std::int64_t preferred_weight(const std::vector<PreferredTerm>& terms, const Nod
   return sum;
 }
 
-Status add_affinity_terms(NodeTable* table, const KubernetesPod& pod, Task* task) {
+std::string required_key(const KubernetesPod& pod) {
+  std::vector<std::string> terms;
+  for (const SelectorTerm& term : pod.required) terms.push_back(key_of(term));
+  std::sort(terms.begin(), terms.end());
+  std::string key = "selector";
+  for (const auto& [name, value] : pod.node_selector) {
+    key += fmt::format(" {}:{}={}:{}", name.size(), name, value.size(), value);
+  }
+  if (pod.has_required) key += fmt::format(" affinity {}", fmt::join(terms, " or "));
+  return key;
+}
+
+Status add_affinity_terms(NodeTable* table, const KubernetesPod& pod, Task* task,
+                          const AddedAffinity& added) {
+  if (added.has_required) {
+    KubernetesPod asked;
+    asked.has_required = true;
+    asked.required = added.required;
+    PENSTOCK_ASSIGN(const std::uint16_t column,
+                    table->intern(required_key(asked), [asked](const NodeFacts& node) {
+                      return matches_required(asked, node);
+                    }));
+    PENSTOCK_TRY(add_term(task, TermGroup::node_affinity, column, false));
+  }
   if (!pod.node_selector.empty() || pod.has_required) {
     // Of the pod, the predicate needs no more than this.
     KubernetesPod asked;
@@ -205,7 +216,9 @@ Status add_affinity_terms(NodeTable* table, const KubernetesPod& pod, Task* task
                     }));
     PENSTOCK_TRY(add_term(task, TermGroup::node_affinity, column, false));
   }
-  return add_preferred_terms(table, pod.preferred, task);
+  std::vector<PreferredTerm> preferred = pod.preferred;
+  preferred.insert(preferred.end(), added.preferred.begin(), added.preferred.end());
+  return add_preferred_terms(table, preferred, task);
 }
 
 }  // namespace penstock

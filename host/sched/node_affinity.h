@@ -26,8 +26,19 @@ bool matches_required(const KubernetesPod& pod, const NodeFacts& node);
 // The sum of the weights of the preferred terms that match.
 std::int64_t preferred_weight(const std::vector<PreferredTerm>& terms, const NodeFacts& node);
 
+// The same only for pods whose selector and required terms mean the same.
+std::string required_key(const KubernetesPod& pod);
+
+// What holds for every pod beside its own affinity.
+struct AddedAffinity {
+  bool has_required = false;
+  std::vector<SelectorTerm> required;  // one of them
+  std::vector<PreferredTerm> preferred;
+};
+
 // The terms of groups node_affinity and preferred_affinity; interns their columns.
-Status add_affinity_terms(NodeTable* table, const KubernetesPod& pod, Task* task);
+Status add_affinity_terms(NodeTable* table, const KubernetesPod& pod, Task* task,
+                          const AddedAffinity& added = {});
 
 }  // namespace penstock
 #endif

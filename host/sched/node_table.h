@@ -91,7 +91,7 @@ class NodeTable {
   // The bit column for `key`, made from the predicate the first time. May evict a column that no
   // task of the present batch uses (see new_batch).
   Result<std::uint16_t> intern(const std::string& key, NodePredicate predicate);
-  // A bit column that commits set; all clear when it is new, never evicted.
+  // A bit column that commits set; all clear when it is new, not evicted while a task holds it.
   Result<std::uint16_t> state_column(const std::string& key);
   // The domain column of a label of nodes: nodes whose label has the same value share a domain, or
   // each node that has it is one by itself, numbered as its row.

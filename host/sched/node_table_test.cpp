@@ -210,6 +210,9 @@ TEST(NodeTable, EvictsTheColumnThatIsOutOfUseLongest) {
   const auto all = [](const NodeFacts&) { return true; };
   const auto none = [](const NodeFacts&) { return false; };
   const std::uint16_t state = table->state_column("port").value();
+  Task holder = task_of("t", 1, 1);
+  holder.record.set_bits[0] = state;
+  ASSERT_TRUE(table->occupy(0, holder, 0).ok());
   const std::uint16_t first = table->intern("first", all).value();
   table->new_batch();
   const std::uint16_t second = table->intern("second", all).value();
@@ -227,6 +230,12 @@ TEST(NodeTable, EvictsTheColumnThatIsOutOfUseLongest) {
   EXPECT_THAT(sixth.status().message(), HasSubstr("'sixth'"));
   EXPECT_EQ(table->catalogue().bit_column(state).key, "port");
   EXPECT_EQ(table->catalogue().evictions(), 2u);
+  ASSERT_TRUE(table->release(0, holder, 0).ok());
+  table->new_batch();
+  ASSERT_TRUE(table->intern("third", all).ok());
+  ASSERT_TRUE(table->intern("fourth", all).ok());
+  ASSERT_TRUE(table->intern("fifth", all).ok());
+  EXPECT_EQ(table->intern("sixth", all).value(), state) << "nobody holds it any more";
 }
 
 TEST(NodeTable, ReportsWhatTheEngineRefuses) {

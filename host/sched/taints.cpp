@@ -8,19 +8,6 @@
 namespace penstock {
 namespace {
 
-// What the tolerations have in common with others that mean the same: sorted, each once. Lengths
-// keep two sets from looking alike.
-std::string key_of(const std::vector<Toleration>& tolerations) {
-  std::vector<std::string> parts;
-  for (const Toleration& t : tolerations) {
-    parts.push_back(fmt::format("{}:{}={}:{} {} {}", t.key.size(), t.key, t.value.size(), t.value,
-                                t.operation, t.effect));
-  }
-  std::sort(parts.begin(), parts.end());
-  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-  return fmt::format("{}", fmt::join(parts, "; "));
-}
-
 bool is_tolerated(const Taint& taint, const std::vector<Toleration>& tolerations) {
   return std::any_of(tolerations.begin(), tolerations.end(),
                      [&](const Toleration& toleration) { return tolerates(toleration, taint); });
@@ -58,11 +45,23 @@ bool tolerates_unschedulable(const std::vector<Toleration>& tolerations) {
   return is_tolerated({"node.kubernetes.io/unschedulable", "", "NoSchedule"}, tolerations);
 }
 
+// Sorted, each once; lengths keep two sets from looking alike.
+std::string tolerations_key(const std::vector<Toleration>& tolerations) {
+  std::vector<std::string> parts;
+  for (const Toleration& t : tolerations) {
+    parts.push_back(fmt::format("{}:{}={}:{} {} {}", t.key.size(), t.key, t.value.size(), t.value,
+                                t.operation, t.effect));
+  }
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 Status add_taint_terms(NodeTable* table, const std::vector<Toleration>& tolerations, Task* task) {
   if (!tolerates_unschedulable(tolerations)) {
     PENSTOCK_TRY(add_term(task, TermGroup::unschedulable, PENSTOCK_BIT_UNSCHEDULABLE, true));
   }
-  const std::string key = key_of(tolerations);
+  const std::string key = tolerations_key(tolerations);
   PENSTOCK_ASSIGN(const std::uint16_t refused,
                   table->intern("not tolerated by " + key, [tolerations](const NodeFacts& node) {
                     return find_untolerated(node.taints, tolerations) != nullptr;

@@ -23,6 +23,9 @@ std::uint32_t count_untolerated_preferred(const std::vector<Taint>& taints,
 // Whether a cordoned node would do.
 bool tolerates_unschedulable(const std::vector<Toleration>& tolerations);
 
+// The same only for tolerations that mean the same.
+std::string tolerations_key(const std::vector<Toleration>& tolerations);
+
 // The terms of groups unschedulable, taints and preferred_taints; interns their columns.
 Status add_taint_terms(NodeTable* table, const std::vector<Toleration>& tolerations, Task* task);
 

@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "last_error.h"
 #include "penstock/base/env.h"
 #include "penstock/sched/kubernetes.h"
-#include "penstock/sched/kubernetes_table.h"
+#include "penstock/sched/kubernetes_cluster.h"
 
 using penstock::Code;
 using penstock::Status;
@@ -16,9 +15,7 @@ using penstock::sdk::guarded;
 
 struct penstock_cluster {
   penstock::KubernetesCluster cluster;
-  penstock::Policy policy;
-  std::unique_ptr<penstock::NodeTable> table;
-  std::set<std::string> placed;
+  std::unique_ptr<penstock::Cluster> made;
 };
 
 namespace {
@@ -29,14 +26,15 @@ Status read(const char* path, const char* policy, const char* engine, penstock_c
   }
   *out = nullptr;
   auto handle = std::make_unique<penstock_cluster>();
-  PENSTOCK_ASSIGN(handle->policy, penstock::find_policy(policy == nullptr ? "default" : policy));
+  PENSTOCK_ASSIGN(penstock::ClusterConfig config,
+                  penstock::cluster_config(policy == nullptr ? "default" : policy));
   PENSTOCK_ASSIGN(handle->cluster, penstock::read_kubernetes(path));
   PENSTOCK_ASSIGN(
-      std::shared_ptr<penstock::Engine> chosen,
+      config.engine,
       penstock::make_engine(engine == nullptr ? penstock::env::text(penstock::env::Id::engine)
                                               : std::string(engine)));
-  PENSTOCK_ASSIGN(handle->table,
-                  penstock::make_kubernetes_table(handle->cluster, std::move(chosen)));
+  PENSTOCK_ASSIGN(handle->made,
+                  penstock::make_kubernetes_cluster(handle->cluster, std::move(config)));
   *out = handle.release();
   return {};
 }
@@ -47,18 +45,14 @@ Status place(penstock_cluster& handle, const std::string& name, bool commit,
   const auto pod = std::find_if(pods.begin(), pods.end(), [&](const auto& candidate) {
     return candidate.name == name && candidate.node_name.empty();
   });
-  if (pod == pods.end() || handle.placed.count(name) > 0) {
+  if (pod == pods.end() || handle.made->find_pod(name) != nullptr) {
     return penstock::error(Code::not_found, "no pending pod '{}'; pods are named namespace/name",
                            name);
   }
-  handle.table->new_batch();
-  PENSTOCK_ASSIGN(const penstock::Task task, penstock::make_kubernetes_task(*handle.table, *pod));
-  if (!task.unsupported.empty()) {
-    return penstock::error(Code::unsupported, "pod '{}': {}", name, task.unsupported.front());
+  if (!pod->unsupported.empty()) {
+    return penstock::error(Code::unsupported, "pod '{}': {}", name, pod->unsupported.front());
   }
-  PENSTOCK_ASSIGN(const auto decisions,
-                  handle.table->place(handle.policy, std::span(&task, 1), commit));
-  const penstock::NodeDecision& decision = decisions.front();
+  PENSTOCK_ASSIGN(const penstock::PodDecision decision, handle.made->decide(*pod, commit));
   if (decision.node.size() >= sizeof(out->node)) {
     return penstock::error(Code::out_of_range, "the name of node '{}' has {} bytes; at most {}",
                            decision.node, decision.node.size(), sizeof(out->node) - 1);
@@ -67,7 +61,6 @@ Status place(penstock_cluster& handle, const std::string& name, bool commit,
   std::memcpy(out->node, decision.node.data(), decision.node.size());
   out->score = decision.score;
   out->feasible = decision.feasible;
-  if (commit && decision.row >= 0) handle.placed.insert(name);
   return {};
 }
 

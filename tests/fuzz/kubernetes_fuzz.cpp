@@ -6,7 +6,7 @@
 
 #include "penstock/sched/explain.h"
 #include "penstock/sched/kubernetes.h"
-#include "penstock/sched/kubernetes_table.h"
+#include "penstock/sched/kubernetes_cluster.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace penstock;
