@@ -156,6 +156,57 @@ TEST_F(SimdSelect, NormalisedScoresAreThoseOfTheDefinition) {
   }
 }
 
+// How many domains the rows have decides over the score, whichever way they are counted.
+TEST_F(SimdSelect, SpreadCountsAsManyDomainsAsTheDefinition) {
+  const std::int64_t all = hwy::SupportedTargets();
+  for (std::int64_t targets = all; targets != 0; targets &= targets - 1) {
+    use_targets(targets & -targets);
+    for (const std::int32_t domains : {1, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 700}) {
+      HostTable table(700, 704, 1, 0, 3, 0, 2, 1);
+      const TableView view = table.view();
+      SeededRandom random(static_cast<std::uint64_t>(domains));
+      for (std::uint32_t row = 0; row < 700; row++) {
+        table.set_bit(PENSTOCK_BIT_NODE, row);
+        table.set_bit(2, row, random.one_in(2));
+        view.domain_column(0)[row] = static_cast<std::int32_t>(row) % domains;
+        view.domain_column(1)[row] = random.one_in(9) ? -1 : domains - 1;
+      }
+      for (int i = 0; i < 704; i++) view.count_column(0)[i] = 1000;
+      penstock_program program = {};
+      program.magic = PENSTOCK_PROGRAM_MAGIC;
+      program.version = PENSTOCK_PROGRAM_VERSION;
+      program.best = 8;
+      program.n_ops = 2;
+      program.ops[0].op = PENSTOCK_FILTER_BITS;
+      program.ops[1].op = PENSTOCK_SCORE_SPREAD;
+      program.ops[1].weight = 1;
+      penstock_task task = {};
+      task.row = -1;
+      task.n_domain_terms = 1;
+      task.domain_terms[0] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0};
+      const auto select = [&] {
+        penstock_result expected;
+        penstock_result actual;
+        scalar_select(view, program, task, false, &expected);
+        simd_select(view, program, task, false, &actual);
+        EXPECT_EQ(difference(expected, actual), "") << domains;
+        return actual.score;
+      };
+      EXPECT_EQ(select(), std::llround(1000 * std::log(domains + 2.0)));
+      // Half of the rows, and two terms of which one is missing now and then.
+      task.n_terms = 1;
+      task.terms[0] = {2, 0, 0, 0};
+      task.n_domain_terms = 2;
+      task.domain_terms[1] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0};
+      select();
+      task.domain_terms[1].kind = PENSTOCK_SPREAD_REQUIRED;
+      select();
+      task.domain_terms[0].kind = PENSTOCK_SPREAD_HOSTNAME;
+      select();
+    }
+  }
+}
+
 // The float64 below k + 0.5 rounds to k, k + 0.5 itself to k + 1.
 TEST_F(SimdSelect, SpreadRoundsAsTheDefinitionAroundEveryHalf) {
   const std::int64_t all = hwy::SupportedTargets();
