@@ -22,6 +22,12 @@ constexpr double kMaxArrivals = 1e8;
 
 std::int64_t demand_of(const TracePod& pod) { return std::int64_t{pod.num_gpu} * pod.gpu_milli; }
 
+std::int64_t capacity_of(const ReplayConfig& config) {
+  std::int64_t milli = 0;
+  for (const TraceNode& node : config.nodes) milli += std::int64_t{node.gpus} * 1000;
+  return milli;
+}
+
 Status check(const ReplayConfig& config, std::int64_t capacity_milli) {
   const auto wrong = [](const char* what) {
     return error(Code::invalid_argument, "replay: {}", what);
@@ -193,9 +199,21 @@ Result<ReplayResult> Replay::run(const ReplayCallback& progress) {
 
 }  // namespace
 
+Result<std::vector<std::uint32_t>> replay_arrivals(const ReplayConfig& config) {
+  const std::int64_t capacity_milli = capacity_of(config);
+  PENSTOCK_TRY(check(config, capacity_milli));
+  Arrivals arrivals(config.pods.size(), config.seed);
+  std::vector<std::uint32_t> order;
+  const double target = config.inflate * static_cast<double>(capacity_milli);
+  for (double milli = 0; milli < target;) {
+    order.push_back(arrivals.next());
+    milli += static_cast<double>(demand_of(config.pods[order.back()]));
+  }
+  return order;
+}
+
 Result<ReplayResult> replay(const ReplayConfig& config, const ReplayCallback& progress) {
-  std::int64_t capacity_milli = 0;
-  for (const TraceNode& node : config.nodes) capacity_milli += std::int64_t{node.gpus} * 1000;
+  const std::int64_t capacity_milli = capacity_of(config);
   PENSTOCK_TRY(check(config, capacity_milli));
   return Replay(config, capacity_milli).run(progress);
 }

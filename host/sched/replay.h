@@ -66,6 +66,10 @@ using ReplayCallback = std::function<bool(const ReplayProgress&)>;
 // engine), no_space (pool), unsupported.
 Result<ReplayResult> replay(const ReplayConfig& config, const ReplayCallback& progress = {});
 
+// The order in which pods arrive, as indices into config.pods: the list in an order shuffled by the
+// seed, then draws from it, until enough has arrived. Errors as replay's.
+Result<std::vector<std::uint32_t>> replay_arrivals(const ReplayConfig& config);
+
 // Every policy with the seeds config.seed, config.seed + 1, ... on `jobs` threads (1..256); results
 // policy by policy, seed by seed, the same for any number of threads. config.pool is null. The
 // callback is called by one thread at a time, for the run that it names; false ends all.

@@ -16,6 +16,7 @@
 #include "penstock/sched/replay_published.h"
 #include "penstock/sched/synthetic.h"
 #include "penstock/sched/trace.h"
+#include "replay_shared.h"
 
 namespace penstock::tool {
 namespace {
@@ -34,6 +35,8 @@ struct ReplayOptions {
   std::string published;
   std::string workload;
   double tolerance = 0.4;
+  std::uint32_t schedulers = 0;
+  std::uint32_t window = 8;
   std::string csv;
   std::string svg;
   bool json = false;
@@ -126,6 +129,31 @@ Result<Report> report(const ReplayOptions& options, const std::vector<ReplayResu
   return made;
 }
 
+// Every policy and seed by `schedulers` processes, one run after another.
+int run_shared_replays(const ReplayOptions& options, ReplayConfig config, const ReplayRuns& runs) {
+  if (!options.csv.empty() || !options.svg.empty() || !options.published.empty()) {
+    return fail_usage("replay",
+                      "--schedulers has no curves and no published values; leave out "
+                      "--csv, --svg and --published");
+  }
+  std::vector<SharedReplayResult> results;
+  SharedReplayConfig shared;
+  shared.schedulers = options.schedulers;
+  shared.window = options.window;
+  for (const std::string& policy : runs.policies) {
+    for (std::uint32_t i = 0; i < runs.seeds; ++i) {
+      config.policy = policy;
+      config.seed = options.seed + i;
+      auto result = replay_in_processes(config, shared);
+      if (!result.ok()) return fail("replay", result.status());
+      results.push_back(std::move(result).value());
+    }
+  }
+  std::fputs((options.json ? shared_replay_json(results) : shared_replay_text(results)).c_str(),
+             stdout);
+  return kExitOk;
+}
+
 int run_replays(const ReplayOptions& options) {
   ReplayConfig config;
   Status status = read_inputs(options, &config);
@@ -142,6 +170,7 @@ int run_replays(const ReplayOptions& options) {
     const auto found = find_policy(policy);
     if (!found.ok()) return fail("replay", found.status());
   }
+  if (options.schedulers > 0) return run_shared_replays(options, std::move(config), runs);
   auto results = [&] {
     ProgressBar bar(100 * options.inflate);
     return replay_runs(
@@ -202,6 +231,12 @@ void add_replay(CLI::App& app, Context& context) {
   command->add_option("--engine", options->engine, "Engine, by name")
       ->type_name("NAME")
       ->default_str("auto");
+  add_number(
+      *command, "--schedulers", options->schedulers, 0, 64,
+      "Processes that decide at once on one table in a pool, beside one that commits; 0: one "
+      "process without a pool");
+  add_number(*command, "--window", options->window, 1, 64,
+             "Requests of each of them that are under way at a time");
   add_number(*command, "--jobs", options->jobs, 1, 256, "Runs at a time");
   command
       ->add_option(
