@@ -69,7 +69,12 @@ Status Reader::read_node(const JsonField& object) {
 Status Reader::read_pod(const JsonField& object) {
   const JsonField status = object.member("status"), metadata = object.member("metadata");
   PENSTOCK_ASSIGN(const std::string phase, status.member("phase").text());
-  if (phase == "Succeeded" || phase == "Failed") return {};
+  if (phase == "Succeeded" || phase == "Failed") {
+    PENSTOCK_ASSIGN(const std::string space, read_namespace_name(metadata));
+    PENSTOCK_ASSIGN(const std::string name, metadata.member("name").text());
+    cluster_.ended.push_back(fmt::format("{}/{}", space, name));
+    return {};
+  }
   PENSTOCK_ASSIGN(KubernetesPod pod, read_kubernetes_pod(object));
   if (!pod_names_.insert(pod.name).second) {
     return metadata.member("name").wrong("a name of its own, and another pod has it");
@@ -118,7 +123,8 @@ Status Reader::read(const JsonField& object) {
 
 Result<KubernetesCluster> Reader::finish(const std::string& name) {
   auto& warnings = cluster_.warnings;
-  if (cluster_.nodes.empty() && cluster_.pods.empty()) {
+  if (cluster_.nodes.empty() && cluster_.pods.empty() && cluster_.ended.empty() &&
+      cluster_.namespaces.empty() && cluster_.owners.empty()) {
     return error(Code::invalid_argument,
                  "{}: found no Node and no Pod, expected what 'kubectl get "
                  "nodes,pods -A -o json' prints",

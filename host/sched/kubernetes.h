@@ -175,6 +175,7 @@ struct KubernetesNamespace {
 struct KubernetesCluster {
   std::vector<KubernetesNode> nodes;  // in the order of the document
   std::vector<KubernetesPod> pods;
+  std::vector<std::string> ended;  // "namespace/name" of pods that are left out
   std::vector<KubernetesNamespace> namespaces;
   std::vector<KubernetesOwner> owners;
   std::vector<std::string> warnings;  // for example a pod on a node that is not listed

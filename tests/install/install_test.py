@@ -110,7 +110,7 @@ def exported_symbols(options):
         exported.add(name)
 
     text = ""
-    for header in ("penstock.h", "fused.h", "types.h"):
+    for header in ("penstock.h", "cluster.h", "fused.h", "types.h"):
         with open(find(options.prefix, header), encoding="utf-8") as file:
             text += re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*(\\\n[^\n]*)*", " ", file.read(),
                            flags=re.DOTALL | re.MULTILINE)

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "penstock/cluster.h"
 #include "penstock/penstock.h"
 
 namespace penstock {
@@ -328,18 +329,48 @@ class window {
 // The comm of all ranks that the launcher started.
 using world = comm;
 
-// A cluster as `kubectl get nodes,pods -A -o json` printed it, and where its pending pods go.
+// A Kubernetes cluster and kube-scheduler's decisions on it; objects are JSON texts as in
+// penstock/cluster.h, which says more.
 class cluster {
  public:
+  // Empty; `configuration` is the path of a KubeSchedulerConfiguration.
+  cluster() : cluster(penstock_cluster_config(PENSTOCK_CLUSTER_CONFIG_INIT)) {}
+  explicit cluster(const penstock_cluster_config& config) {
+    penstock_cluster* handle = nullptr;
+    check(penstock_cluster_create(&config, &handle));
+    handle_.reset(handle);
+  }
+  // As `kubectl get nodes,pods -A -o json` printed it into a file.
   explicit cluster(const std::string& path, const std::string& policy = "default") {
     penstock_cluster* handle = nullptr;
     check(penstock_cluster_read(path.c_str(), policy.c_str(), nullptr, &handle));
     handle_.reset(handle);
   }
+
+  void put(const std::string& json) {
+    check(penstock_cluster_put(handle_.get(), json.data(), json.size()));
+  }
+  void remove(const std::string& kind, const std::string& name) {
+    check(penstock_cluster_remove(handle_.get(), kind.c_str(), name.c_str()));
+  }
+  // Of a pending pod that was read or put, "namespace/name".
   penstock_decision place(const std::string& pod, bool commit = true) {
     penstock_decision decision = PENSTOCK_DECISION_INIT;
     check(penstock_cluster_place(handle_.get(), pod.c_str(), commit ? 1 : 0, &decision));
     return decision;
+  }
+  penstock_decision decide(const std::string& pod_json, bool commit = true) {
+    penstock_decision decision = PENSTOCK_DECISION_INIT;
+    check(penstock_cluster_decide(handle_.get(), pod_json.data(), pod_json.size(), commit ? 1 : 0,
+                                  &decision));
+    return decision;
+  }
+  // Why the last decision found no node; "" if it did.
+  std::string why() const { return penstock_cluster_why(handle_.get()); }
+  std::string explain(const std::string& pod_json) {
+    const char* text = nullptr;
+    check(penstock_cluster_explain(handle_.get(), pod_json.data(), pod_json.size(), &text));
+    return text;
   }
 
  private:
