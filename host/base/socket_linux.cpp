@@ -53,6 +53,11 @@ Status make_nonblocking(int socket) {
   return {};
 }
 
+void reuse_address(int socket) {
+  const int yes = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+}
+
 bool wait_readable(int socket, std::uint64_t timeout_ms) {
   return wait_for(socket, POLLIN, timeout_ms);
 }

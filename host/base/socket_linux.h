@@ -13,6 +13,9 @@ namespace penstock::socket_io {
 
 // Reads and writes no longer block.
 Status make_nonblocking(int socket);
+// A listening socket takes an address that connections of an earlier one still linger on, but not
+// one that somebody else listens at.
+void reuse_address(int socket);
 // True once there is something to read (an end counts), or room to write. False when timeout_ms
 // have passed.
 bool wait_readable(int socket, std::uint64_t timeout_ms);

@@ -5,8 +5,6 @@
 
 #include "penstock/base/log.h"
 #include "penstock/base/platform.h"
-#include "penstock/sched/json_field.h"
-#include "penstock/sched/kubernetes_objects.h"
 #include "penstock/serve/extender_preemption.h"
 
 namespace penstock {
@@ -24,14 +22,6 @@ HttpResponse refused(const Status& status) {
   const bool theirs =
       status.code() == Code::invalid_argument || status.code() == Code::out_of_range;
   return http_error(theirs ? 400 : 500, status.message());
-}
-
-// A pod that comes in a request is to be placed, whatever it says about where it is.
-Status read_pod(const JsonField& field, KubernetesPod* pod) {
-  if (!field.present()) return field.wrong("a Pod");
-  PENSTOCK_ASSIGN(*pod, read_kubernetes_pod(field));
-  pod->node_name.clear();
-  return {};
 }
 
 std::string joined(const std::vector<std::string>& reasons) {
@@ -71,47 +61,6 @@ Status put_request_nodes(LiveCluster& cluster, const ExtenderArgs& args) {
 }
 
 }  // namespace
-
-Result<ExtenderArgs> parse_extender_args(std::string_view body) {
-  PENSTOCK_ASSIGN(json document, parse_json(body, "ExtenderArgs", kMaxKubernetesDepth));
-  ExtenderArgs args;
-  const JsonField root(document, "ExtenderArgs");
-  if (!document.is_object()) return root.wrong("an object with Pod and Nodes or NodeNames");
-  PENSTOCK_TRY(read_pod(root.member("Pod"), &args.pod));
-  const JsonField names = root.member("NodeNames"), nodes = root.member("Nodes");
-  if (names.present()) {
-    args.by_name = true;
-    PENSTOCK_ASSIGN(args.names, read_list<std::string>(names, std::mem_fn(&JsonField::text)));
-    return args;
-  }
-  if (!nodes.present()) {
-    return error(Code::invalid_argument,
-                 "ExtenderArgs: found neither Nodes nor NodeNames, expected one of them");
-  }
-  PENSTOCK_TRY(nodes.expect_object());
-  const JsonField items = nodes.member("items");
-  PENSTOCK_TRY(items.each([&args](const JsonField& item) -> Status {
-    if (!item.present() || !item.json().is_object()) return item.wrong("a Node");
-    const std::string name = object_key(item.json());
-    if (name.empty()) return item.wrong("a Node with metadata.name");
-    args.names.push_back(name);
-    return {};
-  }));
-  if (items.present()) {
-    for (json& node : document["Nodes"]["items"]) args.nodes.push_back(std::move(node));
-  }
-  return args;
-}
-
-std::vector<std::int64_t> extender_scores(const std::vector<std::int64_t>& totals) {
-  std::vector<std::int64_t> scores(totals.size(), 10);
-  if (totals.empty()) return scores;
-  const auto [least, most] = std::minmax_element(totals.begin(), totals.end());
-  const std::int64_t range = *most - *least;
-  if (range == 0) return scores;
-  for (std::size_t i = 0; i < totals.size(); ++i) scores[i] = (totals[i] - *least) * 10 / range;
-  return scores;
-}
 
 Extender::Extender(LiveCluster& cluster, Api* api, Metrics& metrics, ExtenderConfig config)
     : cluster_(cluster), api_(api), metrics_(metrics), config_(std::move(config)) {}
@@ -266,21 +215,10 @@ Status Extender::bind_pod(const std::string& key, const std::string& uid, const 
 }
 
 HttpResponse Extender::bind(const HttpRequest& request) {
-  const auto document = parse_json(request.body, "ExtenderBindingArgs", kMaxKubernetesDepth);
-  if (!document.ok()) return refused(document.status());
-  const JsonField root(document.value(), "ExtenderBindingArgs");
-  if (!root.present() || !root.json().is_object()) return refused(root.wrong("an object"));
-  std::string texts[4];
-  const char* const keys[4] = {"PodNamespace", "PodName", "PodUID", "Node"};
-  for (int i = 0; i < 4; ++i) {
-    const JsonField field = root.member(keys[i]);
-    auto text = field.text();
-    if (!text.ok()) return refused(text.status());
-    texts[i] = std::move(text).value();
-    if (texts[i].empty() && i != 2) return refused(field.wrong("a text that is not empty"));
-    if (texts[i].find('/') != std::string::npos) return refused(field.wrong("a name without '/'"));
-  }
-  const Status status = bind_pod(texts[0] + "/" + texts[1], texts[2], texts[3]);
+  const auto args = parse_binding_args(request.body);
+  if (!args.ok()) return refused(args.status());
+  const BindingArgs& binding = args.value();
+  const Status status = bind_pod(binding.key, binding.uid, binding.node);
   return answer({{"Error", status.ok() ? "" : status.message()}});
 }
 
@@ -293,7 +231,13 @@ HttpResponse Extender::preempt(const HttpRequest& request) {
 std::vector<HttpRoute> Extender::routes() {
   const auto verb = [this](const char* name, HttpResponse (Extender::*run)(const HttpRequest&)) {
     return HttpRoute{"POST", config_.url_prefix + "/" + name,
-                     [this, run](const HttpRequest& request) { return (this->*run)(request); }};
+                     [this, run](const HttpRequest& request) {
+                       // An answer from half of a cluster would be wrong; kube-scheduler passes
+                       // over an extender that is ignorable.
+                       if (!cluster_.ready())
+                         return http_error(503, "the cluster is not listed yet");
+                       return (this->*run)(request);
+                     }};
   };
   return {verb("filter", &Extender::filter), verb("prioritize", &Extender::prioritize),
           verb("bind", &Extender::bind), verb("preempt", &Extender::preempt)};

@@ -14,6 +14,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/serve/api_client.h"
+#include "penstock/serve/extender_protocol.h"
 #include "penstock/serve/http_server.h"
 #include "penstock/serve/live_cluster.h"
 #include "penstock/serve/metrics.h"
@@ -28,20 +29,6 @@ struct ExtenderConfig {
   // API server. 0 with a best_only: it does not.
   std::uint64_t assume_ms = 30000;
 };
-
-// ExtenderArgs.
-struct ExtenderArgs {
-  KubernetesPod pod;
-  bool by_name = false;               // NodeNames was given: nodeCacheCapable
-  std::vector<std::string> names;     // of the candidates, in the order of the request
-  std::vector<nlohmann::json> nodes;  // the candidates themselves, unless by_name
-};
-
-// invalid_argument names the field.
-Result<ExtenderArgs> parse_extender_args(std::string_view body);
-
-// Scores 0..10 that keep the order: the least gets 0, the greatest 10; all 10 when they are equal.
-std::vector<std::int64_t> extender_scores(const std::vector<std::int64_t>& totals);
 
 // Thread-safe.
 class Extender {

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "penstock/base/log.h"
-#include "penstock/sched/json_field.h"
-#include "penstock/sched/kubernetes_objects.h"
+#include "penstock/serve/extender_protocol.h"
 
 namespace penstock {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::int64_t kMostViolations = 1 << 20;
 
 struct Victim {
   std::string uid;
@@ -26,35 +23,6 @@ struct Candidate {
   std::vector<Victim> victims;
   std::int64_t violations = 0;  // of disruption budgets
 };
-
-Result<std::string> uid_of(const JsonField& pod) {
-  // A MetaPod has UID at its top; a Pod has it in its metadata.
-  const JsonField metadata = pod.member("metadata");
-  const JsonField uid = metadata.present() ? metadata.member("uid") : pod.member("UID");
-  PENSTOCK_ASSIGN(std::string text, uid.text());
-  if (text.empty()) return uid.wrong("a uid");
-  return text;
-}
-
-Result<std::vector<Candidate>> read_candidates(const JsonField& map) {
-  std::vector<Candidate> candidates;
-  const Status status =
-      map.each_member([&candidates](const std::string& node, const JsonField& item) -> Status {
-        PENSTOCK_TRY(item.expect_object());
-        Candidate& candidate = candidates.emplace_back();
-        candidate.node = node;
-        PENSTOCK_ASSIGN(candidate.violations,
-                        item.member("NumPDBViolations").integer(0, kMostViolations));
-        const JsonField pods = item.member("Pods");
-        return pods.each([&candidate](const JsonField& pod) -> Status {
-          PENSTOCK_ASSIGN(std::string uid, uid_of(pod));
-          candidate.victims.push_back({std::move(uid), ""});
-          return {};
-        });
-      });
-  if (!status.ok()) return status;
-  return candidates;
-}
 
 Result<bool> fits(Cluster& cluster, const KubernetesPod& pod, const std::string& node) {
   PENSTOCK_ASSIGN(const auto verdicts, cluster.filter(pod, {&node, 1}));
@@ -124,30 +92,20 @@ Result<bool> choose_victims(Cluster& cluster, const KubernetesPod& pod, Candidat
 }  // namespace
 
 Result<json> answer_preemption(LiveCluster& cluster, std::string_view body) {
-  PENSTOCK_ASSIGN(const json document,
-                  parse_json(body, "ExtenderPreemptionArgs", kMaxKubernetesDepth));
-  const JsonField root(document, "ExtenderPreemptionArgs");
-  if (!document.is_object()) return root.wrong("an object with Pod and victims");
-  const JsonField pod_field = root.member("Pod");
-  if (!pod_field.present()) return pod_field.wrong("a Pod");
-  PENSTOCK_ASSIGN(KubernetesPod pod, read_kubernetes_pod(pod_field));
-  pod.node_name.clear();
-  const JsonField meta = root.member("NodeNameToMetaVictims"),
-                  whole = root.member("NodeNameToVictims");
-  if (!meta.present() && !whole.present()) {
-    return error(Code::invalid_argument,
-                 "ExtenderPreemptionArgs: found neither NodeNameToVictims nor "
-                 "NodeNameToMetaVictims, expected one of them");
-  }
-  PENSTOCK_ASSIGN(std::vector<Candidate> candidates,
-                  read_candidates(meta.present() ? meta : whole));
-  for (Candidate& candidate : candidates) {
-    for (Victim& victim : candidate.victims) victim.key = cluster.key_of_uid(victim.uid);
+  PENSTOCK_ASSIGN(const PreemptionArgs args, parse_preemption_args(body));
+  std::vector<Candidate> candidates;
+  for (const PreemptionArgs::Candidate& asked : args.candidates) {
+    Candidate& candidate = candidates.emplace_back();
+    candidate.node = asked.node;
+    candidate.violations = asked.violations;
+    for (const std::string& uid : asked.victims) {
+      candidate.victims.push_back({uid, cluster.key_of_uid(uid)});
+    }
   }
   json nodes = json::object();
   const Status status = cluster.with([&](Cluster& held) -> Status {
     for (Candidate& candidate : candidates) {
-      PENSTOCK_ASSIGN(const bool right, choose_victims(held, pod, &candidate));
+      PENSTOCK_ASSIGN(const bool right, choose_victims(held, args.pod, &candidate));
       if (!right) continue;
       json& out = nodes[candidate.node];
       out["NumPDBViolations"] = candidate.violations;

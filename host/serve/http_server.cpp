@@ -16,6 +16,7 @@
 
 #include "penstock/base/log.h"
 #include "penstock/base/platform.h"
+#include "penstock/base/socket_linux.h"
 #include "penstock/serve/http_connection.h"
 
 namespace penstock {
@@ -176,6 +177,10 @@ class Server final : public HttpServer, private httplib::Server {
 Status Server::listen() {
   set_payload_max_length(config_.limits.body_bytes);
   set_tcp_nodelay(true);
+  set_socket_options([](socket_t socket) { socket_io::reuse_address(socket); });
+  // Only said to clients; the connection holds to its limits.
+  set_keep_alive_timeout(config_.limits.idle_ms / 1000);
+  set_keep_alive_max_count(1000000);
   new_task_queue = [this] { return new Connections(config_.limits.connections); };
   set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     return look_at(request, response);
@@ -295,8 +300,10 @@ void Server::answer(const HttpRoute& route, const httplib::Request& request,
   response.status = out.status;
   response.body = std::move(out.body);
   response.set_header("Content-Type", out.content_type);
-  response.set_header("Content-Length", std::to_string(response.body.size()));
-  if (stopping_.load()) current->set_last();
+  if (stopping_.load()) {
+    response.set_header("Connection", "close");
+    current->set_last();
+  }
 }
 
 void Server::observe(const std::string& path, int status, std::uint64_t started_ns) const {

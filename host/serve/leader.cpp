@@ -1,5 +1,6 @@
 #include "penstock/serve/leader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -137,7 +138,7 @@ bool Leader::create(std::uint64_t started_ns) {
     return false;
   }
   const auto made = parse_json(reply.value().body, "lease", kMaxKubernetesDepth);
-  observe(made.ok() ? made.value() : lease);
+  observe(made.ok() && made.value().is_object() ? made.value() : lease);
   became_leader(started_ns);
   return true;
 }
@@ -149,6 +150,7 @@ bool Leader::update(std::uint64_t started_ns) {
   const std::int64_t transitions = number_of(lease, "leaseTransitions") + (mine ? 0 : 1);
   // What others wrote beside these fields stays; resourceVersion makes the server refuse the whole
   // if anybody was faster.
+  if (!lease["spec"].is_object()) lease["spec"] = json::object();
   lease["spec"].update(spec(config_.identity, config_.lease_ms, acquired, transitions));
   const auto reply = api_.call("PUT", path() + "/" + encode_url(config_.lease_name), lease.dump());
   if (!reply.ok() || reply.value().status / 100 != 2) {
@@ -157,7 +159,7 @@ bool Leader::update(std::uint64_t started_ns) {
     return false;
   }
   const auto written = parse_json(reply.value().body, "lease", kMaxKubernetesDepth);
-  observe(written.ok() ? written.value() : lease);
+  observe(written.ok() && written.value().is_object() ? written.value() : lease);
   became_leader(started_ns);
   return true;
 }

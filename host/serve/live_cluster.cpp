@@ -275,10 +275,16 @@ json LiveCluster::state() const {
   return {{"nodes", nodes}, {"pending", pending}, {"assumed", assumed}};
 }
 
+void LiveCluster::note_assumed(const KubernetesPod& pod, std::uint64_t ttl_ms) {
+  const std::uint64_t expires = ttl_ms == 0 ? 0 : now_ns() + ttl_ms * 1000000;
+  assumed_[pod.name] = {pod.uid, expires};
+  if (expires != 0) next_expiry_ns_ = std::min(next_expiry_ns_, expires);
+}
+
 Status LiveCluster::assume_locked(const KubernetesPod& pod, const std::string& node,
                                   std::uint64_t ttl_ms) {
   PENSTOCK_TRY(cluster_->assume(pod, node));
-  assumed_[pod.name] = {pod.uid, ttl_ms == 0 ? 0 : now_ns() + ttl_ms * 1000000};
+  note_assumed(pod, ttl_ms);
   return {};
 }
 
@@ -296,9 +302,7 @@ Result<PodDecision> LiveCluster::decide_and_assume(const KubernetesPod& pod, std
   expire();
   if (assumed_.contains(pod.name)) forget_locked(pod.name);
   PENSTOCK_ASSIGN(PodDecision decision, cluster_->decide(pod, true, 1, candidates));
-  if (!decision.node.empty()) {
-    assumed_[pod.name] = {pod.uid, ttl_ms == 0 ? 0 : now_ns() + ttl_ms * 1000000};
-  }
+  if (!decision.node.empty()) note_assumed(pod, ttl_ms);
   return decision;
 }
 
@@ -307,6 +311,9 @@ void LiveCluster::forget_locked(const std::string& key) {
   const Status status = cluster_->forget(key);
   if (!status.ok()) log::warn("{}: {}", key, status.message());
   changed();
+  // What was said about the pod meanwhile counts from now on.
+  const auto pending = pending_.find(key);
+  if (listener_ != nullptr && pending != pending_.end()) listener_->pod_pending(pending->second);
 }
 
 void LiveCluster::forget(const std::string& key) {
@@ -321,9 +328,16 @@ void LiveCluster::forget_all() {
 
 void LiveCluster::expire() {
   const std::uint64_t now = now_ns();
+  if (now < next_expiry_ns_) return;
+  next_expiry_ns_ = UINT64_MAX;
   std::vector<std::string> over;
   for (const auto& [key, assumed] : assumed_) {
-    if (assumed.expires_ns != 0 && assumed.expires_ns <= now) over.push_back(key);
+    if (assumed.expires_ns == 0) continue;
+    if (assumed.expires_ns <= now) {
+      over.push_back(key);
+    } else {
+      next_expiry_ns_ = std::min(next_expiry_ns_, assumed.expires_ns);
+    }
   }
   for (const std::string& key : over) forget_locked(key);
 }

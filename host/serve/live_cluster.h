@@ -97,6 +97,7 @@ class LiveCluster final : public WatchSink {
   void remove_locked(const std::string& kind, const std::string& key);
   void settle(const std::string& key);
   void drop_uid(const std::string& key);
+  void note_assumed(const KubernetesPod& pod, std::uint64_t ttl_ms);
   Status assume_locked(const KubernetesPod& pod, const std::string& node, std::uint64_t ttl_ms);
   void forget_locked(const std::string& key);
   // Ends assumptions whose time is over.
@@ -111,6 +112,7 @@ class LiveCluster final : public WatchSink {
   std::unordered_map<std::string, KubernetesPod> pending_;
   std::unordered_map<std::string, std::string> key_of_uid_, uid_of_key_;
   std::unordered_map<std::string, Assumed> assumed_;
+  std::uint64_t next_expiry_ns_ = UINT64_MAX;                   // no assumption ends before
   std::unordered_map<std::string, std::string> node_versions_;  // of nodes that requests carried
   std::set<std::string> unreadable_;                            // kind and key
 };

@@ -52,12 +52,6 @@ LiveScheduler::~LiveScheduler() {
   for (std::thread& thread : binders_) thread.join();
 }
 
-void LiveScheduler::give_up(const KubernetesPod& pod, bool unschedulable) {
-  // What the pod became meanwhile, so that the next try is about that.
-  if (const auto now = cluster_.pending_pod(pod.name)) intake_.pod_pending(*now);
-  intake_.queue().retry(pod.name, unschedulable);
-}
-
 void LiveScheduler::decide(const KubernetesPod& pod) {
   const std::uint64_t start = Platform::host().now_ns();
   auto decision = cluster_.decide_and_assume(pod, 0);
@@ -65,19 +59,19 @@ void LiveScheduler::decide(const KubernetesPod& pod) {
   if (!decision.ok()) {
     if (decision.status().code() == Code::already_exists) {
       // The watch was faster: it has a node.
-      intake_.queue().done(pod.name);
+      intake_.queue().done(pod.name, pod.uid);
       return;
     }
     metrics_.decision("error", ns);
     log::warn("{}: {}", pod.name, decision.status().message());
     events_.failed_to_bind(pod, decision.status().message());
-    give_up(pod, true);
+    intake_.queue().retry(pod.name, true);
     return;
   }
   if (decision->node.empty()) {
     metrics_.decision("unschedulable", ns);
     events_.failed(pod, decision->reason);
-    give_up(pod, true);
+    intake_.queue().retry(pod.name, true);
     return;
   }
   metrics_.decision("placed", ns);
@@ -97,25 +91,26 @@ void LiveScheduler::bind(const Binding& binding) {
   const std::string& key = binding.pod.name;
   if (!leads_()) {
     cluster_.forget(key);
-    give_up(binding.pod, false);
+    intake_.queue().retry(key, false);
     return;
   }
   const Status status = post_binding(api_, key, binding.pod.uid, binding.node);
   if (status.ok()) {
     metrics_.binding("bound");
     events_.scheduled(binding.pod, binding.node);
-    intake_.queue().done(key);
+    intake_.queue().done(key, binding.pod.uid);
     return;
   }
   log::info("{}", status.message());
   cluster_.forget(key);
   if (status.code() == Code::not_found) {
     metrics_.binding("gone");
-  } else {
-    metrics_.binding(status.code() == Code::already_exists ? "conflict" : "failed");
-    events_.failed_to_bind(binding.pod, status.message());
+    intake_.queue().done(key, binding.pod.uid);
+    return;
   }
-  give_up(binding.pod, false);
+  metrics_.binding(status.code() == Code::already_exists ? "conflict" : "failed");
+  events_.failed_to_bind(binding.pod, status.message());
+  intake_.queue().retry(key, false);
 }
 
 void LiveScheduler::work() {

@@ -69,7 +69,6 @@ class LiveScheduler {
     std::string node;
   };
   void decide(const KubernetesPod& pod);
-  void give_up(const KubernetesPod& pod, bool unschedulable);
   void enqueue(Binding binding);
   void bind(const Binding& binding);
   void work();

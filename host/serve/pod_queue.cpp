@@ -152,11 +152,15 @@ std::optional<KubernetesPod> PodQueue::take(std::uint64_t wait_ms) {
   }
 }
 
-void PodQueue::done(const std::string& key) {
+void PodQueue::done(const std::string& key, const std::string& uid) {
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(key);
   if (at == entries_.end() || at->second.where != Where::in_work) return;
-  entries_.erase(at);
+  if (at->second.pod.uid == uid) {
+    entries_.erase(at);
+  } else {
+    place(&at->second, Where::ready);
+  }
 }
 
 void PodQueue::retry(const std::string& key, bool unschedulable) {

@@ -41,8 +41,8 @@ class PodQueue {
 
   // The next pod, at the latest after wait_ms; it is in work until done() or retry().
   std::optional<KubernetesPod> take(std::uint64_t wait_ms);
-  // It needs no decision any more.
-  void done(const std::string& key);
+  // The pod of that uid needs no decision any more; another that came under its name does.
+  void done(const std::string& key, const std::string& uid);
   // It failed: `unschedulable` when it fit nowhere, else for another reason. What happened since
   // take() counts: a change of the cluster meanwhile makes it wait for its back-off only.
   void retry(const std::string& key, bool unschedulable);

@@ -203,7 +203,8 @@ Status Watch::on_event(const std::string& type, const json& object) {
       put(key, object);
     }
   }
-  if (!version.empty() && !is_older(version, version_)) version_ = version;
+  // The last in the order of the stream: what was reordered is then sent again rather than lost.
+  if (!version.empty()) version_ = version;
   sink_.heard(config_.kind);
   return {};
 }

@@ -40,6 +40,8 @@ void add_plan(CLI::App& app, Context& context);
 void add_perf(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
+void add_extender(CLI::App& app, Context& context);
+void add_scheduler(CLI::App& app, Context& context);
 void add_conformance(CLI::App& app, Context& context);
 void add_tune(CLI::App& app, Context& context);
 void add_trace(CLI::App& app, Context& context);

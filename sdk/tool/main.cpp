@@ -68,6 +68,8 @@ int run(int argc, char** argv) {
   add_plan(app, context);
   add_replay(app, context);
   add_explain(app, context);
+  add_extender(app, context);
+  add_scheduler(app, context);
   add_conformance(app, context);
   add_tune(app, context);
   add_trace(app, context);
