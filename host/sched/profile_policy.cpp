@@ -177,8 +177,9 @@ std::int64_t broken_linear(std::span<const ShapePoint> shape, std::int64_t utili
     if (utilization > to.utilization) continue;
     if (i == 0) return to.score;
     const ShapePoint& from = shape[i - 1];
-    return from.score + std::int64_t{to.score - from.score} * (utilization - from.utilization) /
-                            (to.utilization - from.utilization);
+    const std::int64_t rise = std::int64_t{to.score} - from.score;
+    const std::int64_t run = std::int64_t{to.utilization} - from.utilization;
+    return from.score + rise * (utilization - from.utilization) / run;
   }
   return shape.empty() ? 0 : shape.back().score;
 }

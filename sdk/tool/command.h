@@ -45,6 +45,7 @@ void add_scheduler(CLI::App& app, Context& context);
 void add_conformance(CLI::App& app, Context& context);
 void add_tune(CLI::App& app, Context& context);
 void add_trace(CLI::App& app, Context& context);
+void add_vectors(CLI::App& app, Context& context);
 
 // Prints "penstock: what: message" and returns the exit status that the code means: 1 for what went
 // wrong while running (a peer died, a deadline passed), else 2.

@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
   add_extender(app, context);
   add_scheduler(app, context);
   add_conformance(app, context);
+  add_vectors(app, context);
   add_tune(app, context);
   add_trace(app, context);
   add_version(app, context);
