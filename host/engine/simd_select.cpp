@@ -120,7 +120,7 @@ class Selection {
   static bool is_percent(const penstock_column_op& op) {
     return op.op == PENSTOCK_SCORE_LEAST_ALLOCATED || op.op == PENSTOCK_SCORE_MOST_ALLOCATED ||
            op.op == PENSTOCK_SCORE_BALANCED || op.op == PENSTOCK_SCORE_RATIO ||
-           op.op == PENSTOCK_SCORE_GPU_PACKING;
+           op.op == PENSTOCK_SCORE_GPU_PACKING || op.op == PENSTOCK_SCORE_FGD;
   }
 
   // The block at `begin` of the rows below `end`.

@@ -90,7 +90,7 @@ TEST_F(SimdSelect, LongSequencesOfCommits) {
 }
 
 TEST_F(SimdSelect, EachScoreAlone) {
-  for (std::uint32_t op = PENSTOCK_SCORE_LEAST_ALLOCATED; op <= PENSTOCK_SCORE_RATIO; op++) {
+  for (std::uint32_t op = PENSTOCK_SCORE_LEAST_ALLOCATED; op <= PENSTOCK_SCORE_FGD; op++) {
     SelectRules rules;
     rules.opcodes = std::uint64_t{1} << op;
     for (std::uint64_t seed = 0; seed < 300; seed++) {

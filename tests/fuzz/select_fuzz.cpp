@@ -4,10 +4,10 @@
 // Input, in this order; what is missing is zero:
 //   10 bytes   geometry: rows, spare rows / 64, resources, GPUs, bit columns, free columns, domain
 //              columns, count columns, commit, and in bit 0 of the last whether the program is
-//              taken as it stands (16576 bytes)
+//              taken as it stands (17368 bytes)
 //   144 bytes  a header, looked at only by the check
 //   program    tie, gpu_pick, best, seed (2 bytes), then for each of up to 7 operations the fields
-//              that matter, near their ranges
+//              that matter, near their ranges; and whether RATIO's and FGD's tables follow
 //   tasks      up to 4 of 1024 bytes, whose indices are brought near their ranges
 //   updates    up to 8 of 24 bytes
 //   cells      columns in the table's order, repeated until the table is full
@@ -87,10 +87,10 @@ class Input {
 }
 
 penstock_column_op read_op(Input& input, const penstock_node_table& header) {
-  constexpr std::uint8_t kCodes[] = {1,  2,  3,  4,  32, 33, 34, 35, 36,
-                                     37, 38, 39, 40, 5,  41, 42, 43, 45};
+  constexpr std::uint8_t kCodes[] = {1,  2,  3,  4, 32, 33, 34, 35, 36, 37,
+                                     38, 39, 40, 5, 41, 42, 43, 44, 45};
   penstock_column_op op = {};
-  op.op = kCodes[input.near(16)];
+  op.op = kCodes[input.near(17)];
   op.normalise = static_cast<std::uint8_t>(input.near(5));
   op.weight = input.near(40) == 41 ? input.take<std::int32_t>()
                                    : static_cast<std::int32_t>(input.near(9)) - 4;
@@ -105,8 +105,9 @@ penstock_column_op read_op(Input& input, const penstock_node_table& header) {
   const bool weighted = op.op == PENSTOCK_SCORE_LEAST_ALLOCATED ||
                         op.op == PENSTOCK_SCORE_MOST_ALLOCATED || op.op == PENSTOCK_SCORE_RATIO;
   const bool machine = op.op == PENSTOCK_SCORE_BEST_FIT || op.op == PENSTOCK_SCORE_DOT_PRODUCT;
+  const bool one = op.op == PENSTOCK_SCORE_GPU_PACKING || op.op == PENSTOCK_SCORE_FGD;
   const std::uint32_t columns = free_columns ? header.n_free : header.n_resources;
-  op.n = static_cast<std::uint8_t>(op.op == PENSTOCK_SCORE_GPU_PACKING ? 1 : input.near(6));
+  op.n = static_cast<std::uint8_t>(one ? 1 : input.near(6));
   for (std::uint32_t i = 0; i < op.n; i++) {
     op.column[i] = static_cast<std::uint16_t>(input.near(columns == 0 ? 0 : columns - 1));
     if (weighted) op.list_weight[i] = static_cast<std::uint16_t>(input.near(99) + 1);
@@ -117,12 +118,30 @@ penstock_column_op read_op(Input& input, const penstock_node_table& header) {
   return op;
 }
 
+// What RATIO and FGD look up.
+void read_tables(Input& input, const penstock_node_table& header, penstock_program* program) {
+  for (std::uint32_t i = 0; i < PENSTOCK_SHAPE_POINTS; i++)
+    program->shape[i] = static_cast<std::uint8_t>(input.near(100));
+  program->n_typical = input.near(4);
+  for (std::uint32_t i = 0; i < program->n_typical; i++) {
+    penstock_typical& typical = program->typical[i];
+    typical.request = input.cell();
+    typical.gpu_count = input.near(4);
+    typical.gpu_milli = typical.gpu_count == 0 ? 0 : 1 + input.take<std::uint16_t>() % 1000;
+    typical.model = static_cast<std::uint16_t>(input.near(header.n_bits - 1));
+    typical.weight = 1 + input.near(200);
+  }
+  const std::int64_t step = input.take<std::uint16_t>();
+  for (std::int64_t i = 0; i < PENSTOCK_FGD_THRESHOLDS; i++)
+    program->threshold[i] = (i - 49) * step;
+}
+
 penstock_program read_program(Input& input, const penstock_node_table& header) {
   penstock_program program = {};
   program.magic = PENSTOCK_PROGRAM_MAGIC;
   program.version = PENSTOCK_PROGRAM_VERSION;
   program.tie = static_cast<std::uint8_t>(input.near(2));
-  program.gpu_pick = static_cast<std::uint8_t>(input.near(2));
+  program.gpu_pick = static_cast<std::uint8_t>(input.near(3));
   program.best = static_cast<std::uint8_t>(input.near(7) + 1);
   program.seed = input.take<std::uint16_t>();
   program.n_ops = static_cast<std::uint16_t>(input.near(6));
@@ -130,9 +149,7 @@ penstock_program read_program(Input& input, const penstock_node_table& header) {
   // Most programs that are refused for their order would be fine sorted.
   std::stable_partition(program.ops, program.ops + program.n_ops,
                         [](const auto& op) { return !PENSTOCK_COLUMN_OP_IS_SCORE(op.op); });
-  if (input.near(1) == 1)
-    for (std::uint32_t i = 0; i < PENSTOCK_SHAPE_POINTS; i++)
-      program.shape[i] = static_cast<std::uint8_t>(input.near(100));
+  if (input.near(1) == 1) read_tables(input, header, &program);
   return program;
 }
 
@@ -173,7 +190,7 @@ penstock_task read_task(Input& input, const penstock_node_table& header) {
     term.count = count_column(term.count);
     term.nodes = count_column(term.nodes);
     term.group %= 4;
-    term.kind = static_cast<std::uint8_t>(term.kind % 16 == 0 ? 3 : term.kind % 3);
+    term.kind = static_cast<std::uint8_t>(term.kind % 16 == 15 ? 3 : term.kind % 3);
     if (term.weight < -PENSTOCK_MAX_WEIGHT) term.weight = 1;
     if (term.weight > PENSTOCK_MAX_WEIGHT && term.self % 4 != 0) term.weight %= 7;
     term.self &= 1;
