@@ -7,7 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "penstock/engine/scalar_select.h"
+#include "penstock/memory/agreement_role.h"
 #include "penstock/sched/binder.h"
 #include "penstock/sched/node_table.h"
 #include "penstock/sched/policy.h"
@@ -88,6 +88,22 @@ class SharedTableTest : public testing::TestWithParam<Coherence> {
     auto made = SharedScheduler::open(*pool_, "s", index, engine_, kTimeoutMs);
     EXPECT_TRUE(made.ok()) << made.status().to_string();
     return made.ok() ? std::move(made).value() : nullptr;
+  }
+  // A record in the log of reign 1, as if its binder only now got round to the first request of
+  // scheduler 1: on row 1.
+  void write_late(const SharedTable& shared, std::uint64_t position, std::uint64_t cookie) {
+    const Region old = shared.find_reign(1).value();
+    std::byte* base = pool_->resolve(old.address, old.bytes);
+    const ReignLayout layout(shared.header());
+    LogRecord record;
+    record.position = position;
+    record.epoch = 1;
+    record.scheduler = 1;
+    record.outcome = {1, cookie, OutcomeStatus::done, RequestKind::place, 1, 0};
+    record.task = task(500, 0, cookie).task;
+    record.checksum = checksum_of(record);
+    shared.memory().store(base + layout.record(position), &record, sizeof record);
+    Fence(*pool_, base + layout.log_fence).signal(position);
   }
   static SharedTask task(std::int64_t cpu, std::uint32_t gpu_milli, std::uint64_t cookie) {
     SharedTask made;
@@ -198,6 +214,66 @@ TEST_P(SharedTableTest, AnotherBinderGoesOnWhereTheLastOneStopped) {
   EXPECT_EQ(a->outcomes().back().cookie, 59u);
   EXPECT_EQ(a->outcomes().back().row, 59);
   EXPECT_EQ(a->place(std::vector{task(1000, 0, 60)}, 1, kTimeoutMs).value()[0].row, 60);
+}
+
+// Somebody has the role but no reign yet, so that all there is to read is the old log: what comes
+// into it now may be found by the next binder, or not.
+TEST_P(SharedTableTest, WithoutTheRoleNothingIsAnswered) {
+  share(2);
+  serve(0);
+  auto b = scheduler(1);
+  ASSERT_TRUE(b);
+  stop();
+  const SharedTable shared = SharedTable::open(*pool_, "s").value();
+  RoleConfig config;
+  config.duration_ms = 10000;
+  config.owner = pool_->lease();
+  Platform& platform = Platform::host();
+  auto role =
+      RoleLease::acquire(shared.agreement(1).value(), config, platform.now_ns() + 1'000'000'000);
+  ASSERT_TRUE(role.ok()) << role.status().to_string();
+  EXPECT_EQ(role.value().epoch(), 2u);
+  std::thread late([&] {
+    while (shared.requests_fence(1).load() < 1) std::this_thread::yield();
+    write_late(shared, 1, 9);
+  });
+  const auto placed = b->place(std::vector{task(500, 0, 9)}, 1, 300);
+  late.join();
+  ASSERT_FALSE(placed.ok()) << "told of a record that may be lost";
+  EXPECT_EQ(placed.status().code(), Code::deadline_exceeded);
+  ASSERT_TRUE(role.value().release(platform.now_ns() + 1'000'000'000).ok());
+  serve(1);
+  while (!shared.find_reign(3)) std::this_thread::yield();
+  ASSERT_TRUE(b->refresh().ok());
+  // This one did find it, and did not handle the request again.
+  ASSERT_EQ(b->outcomes().size(), 1u);
+  EXPECT_EQ(b->outcomes()[0].row, 1);
+  EXPECT_EQ(b->table().requested[0], 0);
+  EXPECT_EQ(b->table().requested[1], 500);
+}
+
+// A binder that lost the role in the middle of a turn and wakes up ends that turn in its old log.
+TEST_P(SharedTableTest, WhatALateBinderWritesIsNotBelieved) {
+  share(2);
+  serve(0);
+  auto a = scheduler(0), b = scheduler(1);
+  ASSERT_TRUE(a && b);
+  ASSERT_TRUE(a->place(std::vector{task(100, 0, 1)}, 1, kTimeoutMs).ok());
+  serve(1);  // the first gives the role up
+  const SharedTable shared = SharedTable::open(*pool_, "s").value();
+  while (!shared.find_reign(2)) std::this_thread::yield();
+  write_late(shared, 2, 7);
+  for (SharedScheduler* scheduler : {a.get(), b.get()}) {
+    ASSERT_TRUE(scheduler->refresh().ok());
+    EXPECT_EQ(scheduler->table().requested[0], 100);
+    EXPECT_EQ(scheduler->table().requested[1], 0);
+    EXPECT_EQ(scheduler->statistics().reigns, 2u);
+  }
+  EXPECT_TRUE(b->outcomes().empty());
+  auto follower = LogFollower::open(*pool_, "s").value();
+  std::uint64_t seen = 0;
+  ASSERT_TRUE(follower.poll([&](const LogRecord&) { ++seen; }).ok());
+  EXPECT_EQ(seen, 1u);
 }
 
 TEST_P(SharedTableTest, TheLogGoesRoundAndWhoSleepsReadsACheckpoint) {
