@@ -720,6 +720,32 @@ class Scheduling(ToolTest):
         again = json.loads(tool(*arguments, "--engine", "scalar")[0])["results"]
         self.assertEqual([r["gpu_alloc_pct"] for r in results], [r["gpu_alloc_pct"] for r in again])
 
+    def test_replay_beside_published_values(self):
+        files = ["--nodes", self.path("nodes.csv", self.NODES),
+                 "--pods", self.path("pods.csv", self.PODS), "--inflate", "1", "--seeds", "2"]
+        header = "workload,policy,arrived_pct,n_seeds,mean_gpu_alloc_pct,min,max\n"
+        # All of the GPUs are allocated.
+        near = self.path("near.csv", header + "pods,05-BestFit,100,10,99.7,99.5,99.8\n")
+        out, _ = tool("replay", *files, "--published", near)
+        self.assertIn("+0.300  within", out)
+        out, _ = tool("replay", *files, "--published", near, "--tolerance", "0.1", "--json",
+                      status=1)
+        self.assertEqual(json.loads(out)["published"][0]["verdict"], "apart")
+        self.assert_one_line(["replay", *files, "--published", near, "--workload", "other"],
+                             "'other'")
+
+    def test_replay_by_processes(self):
+        arguments = ["replay", "--synthetic", "--synthetic-nodes", "40", "--synthetic-pods", "300",
+                     "--policy", "fgd", "--json"]
+        alone = json.loads(tool(*arguments)[0])
+        one = json.loads(tool(*arguments, "--schedulers", "1")[0])["results"][0]
+        self.assertEqual((one["placed"], one["dropped"]), (alone["placed"], alone["dropped"]))
+        self.assertAlmostEqual(one["gpu_alloc_pct"], alone["gpu_alloc_pct"], places=3)
+        three = json.loads(tool(*arguments, "--schedulers", "3")[0])["results"][0]
+        self.assertEqual(three["placed"] + three["dropped"], three["arrived"])
+        self.assertGreater(three["gpu_alloc_pct"], 80)
+        self.assert_one_line([*arguments, "--schedulers", "2", "--csv", "x.csv"], "--csv")
+
     def test_bad_traces(self):
         pods = self.path("pods.csv", self.PODS)
         nodes = self.path("nodes.csv", self.NODES)
