@@ -160,7 +160,7 @@ TEST_F(HostEnginePoolTest, ARefusedDescriptorLeavesTheCachesAlone) {
 TEST_F(HostEnginePoolTest, SelectAndUpdatePublishTheCellsThatTheyChange) {
   open(Coherence::software);
   const std::uint64_t bytes =
-      penstock_node_table_init(reinterpret_cast<penstock_node_table*>(data_), 64, 1, 1, 3, 1, 0, 0);
+      penstock_node_table_init(reinterpret_cast<penstock_node_table*>(data_), 64, 1, 1, 3, 1, 1, 2);
   auto* header = reinterpret_cast<penstock_node_table*>(data_);
   header->rows = 8;
   const TableView view = table_view(header);
@@ -178,6 +178,10 @@ TEST_F(HostEnginePoolTest, SelectAndUpdatePublishTheCellsThatTheyChange) {
   task->row = -1;
   task->set_bits[0] = 2;
   task->count[0] = 1;  // free column 0
+  // A count by domain, and one by row, which are lines apart; the row's domain is 0.
+  task->n_raises = 2;
+  task->raises[0] = {0, 0, 0, 0};
+  task->raises[1] = {1, PENSTOCK_ROW_DOMAIN, 0, 0};
   penstock_descriptor d = make(PENSTOCK_OP_SELECT, 3, 1, 1);
   d.flags = PENSTOCK_FLAG_COMMIT;
   d.src[0] = region_.address;
@@ -199,28 +203,36 @@ TEST_F(HostEnginePoolTest, SelectAndUpdatePublishTheCellsThatTheyChange) {
   EXPECT_TRUE(observed(kTask, sizeof(*task)));
   EXPECT_TRUE(published(kResult, sizeof(*result)));
   EXPECT_TRUE(published(0, sizeof(*header)));
-  const auto cell_published = [&](const void* cell) {
-    return WatchingPlatform::covers(watching_.written, static_cast<const std::byte*>(cell), 8);
+  const auto cell_published = [&](const void* cell, std::size_t size = 8) {
+    return WatchingPlatform::covers(watching_.written, static_cast<const std::byte*>(cell), size);
   };
   EXPECT_TRUE(cell_published(view.requested + 5));
   EXPECT_TRUE(cell_published(view.scored + 5));
   EXPECT_TRUE(cell_published(view.gpu + 5));
   EXPECT_TRUE(cell_published(view.bit_column(2)));
   EXPECT_TRUE(cell_published(view.free + 5));
+  EXPECT_EQ(view.count_column(0)[0], 1);
+  EXPECT_EQ(view.count_column(1)[5], 1);
+  EXPECT_TRUE(cell_published(view.count_column(0), 4));
+  EXPECT_TRUE(cell_published(view.count_column(1) + 5, 4));
 
   watching_.written.clear();
-  auto* update = new (data_ + kUpdates) penstock_update{};
-  update->field = PENSTOCK_UPDATE_ALLOCATABLE;
-  update->row = 5;
-  update->value = 50;
-  penstock_descriptor u = make(PENSTOCK_OP_UPDATE, 2, 0, 1);
+  auto* update = new (data_ + kUpdates) penstock_update[3]{};
+  update[0] = {PENSTOCK_UPDATE_ALLOCATABLE, PENSTOCK_UPDATE_SET, 0, 5, 0, 50};
+  update[1] = {PENSTOCK_UPDATE_DOMAIN, PENSTOCK_UPDATE_SET, 0, 40, 0, 3};
+  update[2] = {PENSTOCK_UPDATE_COUNT, PENSTOCK_UPDATE_ADD, 1, 60, 0, 9};
+  penstock_descriptor u = make(PENSTOCK_OP_UPDATE, 2, 0, 3);
   u.src[0] = region_.address;
   u.src[1] = region_.address + kUpdates;
   EXPECT_EQ(run(u).status, 0u);
   EXPECT_EQ(view.allocatable[5], 50);
   EXPECT_EQ(header->generation, 2u);
-  EXPECT_TRUE(observed(kUpdates, sizeof(*update)));
+  EXPECT_TRUE(observed(kUpdates, 3 * sizeof(*update)));
   EXPECT_TRUE(cell_published(view.allocatable + 5));
+  EXPECT_EQ(view.domain_column(0)[40], 3);
+  EXPECT_EQ(view.count_column(1)[60], 9);
+  EXPECT_TRUE(cell_published(view.domain_column(0) + 40, 4));
+  EXPECT_TRUE(cell_published(view.count_column(1) + 60, 4));
   EXPECT_TRUE(published(0, sizeof(*header)));
 }
 
