@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/base/status.h"
+#include "penstock/descriptor/node_table.h"
 #include "penstock/sched/node_facts.h"
 
 namespace penstock {
@@ -127,6 +128,8 @@ class Catalogue {
   Result<std::uint16_t> assign_count(const std::string& key, std::uint16_t domain,
                                      std::uint16_t eligible);
   void drop_count(std::uint16_t column);
+  // Marks the columns that the task names; they are in use.
+  void touch_columns(const penstock_task& task);
   // Of the last count column that was assigned.
   std::uint64_t last_serial() const { return serial_; }
 

@@ -167,6 +167,24 @@ Result<std::uint16_t> Catalogue::assign_count(const std::string& key, std::uint1
   return static_cast<std::uint16_t>(chosen);
 }
 
+void Catalogue::touch_columns(const penstock_task& task) {
+  const auto touch_count_column = [this](std::uint16_t index) {
+    CountColumn& column = counts_[index];
+    column.last_batch = batch_;
+    if (column.domain != PENSTOCK_ROW_DOMAIN) domains_[column.domain].last_batch = batch_;
+    if (column.eligible != 0) touch_bit(column.eligible);
+  };
+  for (std::uint32_t i = 0; i < task.n_terms; ++i) touch_bit(task.terms[i].column);
+  for (const std::uint16_t column : task.set_bits) {
+    if (column != 0) touch_bit(column);
+  }
+  for (std::uint32_t i = 0; i < task.n_domain_terms; ++i) {
+    const penstock_domain_term& term = task.domain_terms[i];
+    touch_count_column(term.count);
+    if (term.kind == PENSTOCK_DOMAIN_SPREAD) touch_count_column(term.nodes);
+  }
+}
+
 void Catalogue::drop_count(std::uint16_t column) {
   if (counts_[column].key.empty()) return;
   count_column_of_.erase(counts_[column].key);

@@ -52,7 +52,7 @@ Result<Cluster::State::Prepared> Cluster::State::prepare(
   Prepared out;
   for (;;) {
     PENSTOCK_ASSIGN(out.task, make_task(pod));
-    PENSTOCK_ASSIGN(out.program, make_program(best, filters, candidates != nullptr));
+    PENSTOCK_ASSIGN(out.program, program_of(best, filters, candidates != nullptr));
     out.first_filter = candidates != nullptr ? 1 : 0;
     out.first_score = out.first_filter;
     if (filters) out.first_score += static_cast<std::uint32_t>(config.profile.filters.size());
@@ -74,11 +74,11 @@ NodeVerdict Cluster::State::verdict(const Prepared& prepared, const DecisionCont
   NodeVerdict out;
   out.node = table->catalogue().node(row).name;
   for (std::uint32_t i = prepared.first_filter; i < prepared.first_score; ++i) {
-    const penstock_column_op& op = prepared.program.record.ops[i];
+    const penstock_column_op& op = prepared.program->record.ops[i];
     if (scalar_filter(context, op, row)) continue;
     out.plugin = config.profile.filters[i - prepared.first_filter];
     Refusal refused =
-        refusal(prepared.program.names[i], {*table, cells, config.profile, context, op, pod, row});
+        refusal(prepared.program->names[i], {*table, cells, config.profile, context, op, pod, row});
     out.code = refused.unresolvable ? kUnresolvable : kUnschedulable;
     out.reasons = std::move(refused.reasons);
     return out;
@@ -91,7 +91,7 @@ NodeVerdict Cluster::State::verdict(const Prepared& prepared, const DecisionCont
 Status Cluster::State::compare(const Prepared& prepared, std::uint32_t feasible,
                                const std::vector<std::int64_t>* totals) {
   penstock_result result{};
-  PENSTOCK_TRY(table->select(prepared.program.record, {&prepared.task.record, 1}, false, &result));
+  PENSTOCK_TRY(table->select(prepared.program->record, {&prepared.task.record, 1}, false, &result));
   bool same = result.feasible == feasible;
   for (std::uint32_t i = 0; same && totals != nullptr && i < result.n_best; ++i) {
     same = (*totals)[static_cast<std::size_t>(result.best[i].row)] == result.best[i].score;
@@ -122,7 +122,7 @@ Result<PodDecision> Cluster::decide(const KubernetesPod& pod, bool commit, std::
   const bool by_host = task.once || !task.more_raises.empty();
   penstock_result result{};
   PENSTOCK_TRY(
-      s.table->select(prepared.program.record, {&task.record, 1}, commit && !by_host, &result));
+      s.table->select(prepared.program->record, {&task.record, 1}, commit && !by_host, &result));
   PodDecision out;
   out.feasible = result.feasible;
   const auto name_of = [&s](std::int32_t row) {
@@ -190,7 +190,7 @@ Result<std::vector<NodeVerdict>> Cluster::filter(const KubernetesPod& pod,
   PENSTOCK_ASSIGN(const State::Prepared prepared,
                   s.prepare(pod, 1, true, candidates.empty() ? nullptr : &rows));
   const TableView cells = s.table->view();
-  const DecisionContext context(cells, prepared.program.record, prepared.task.record);
+  const DecisionContext context(cells, prepared.program->record, prepared.task.record);
   std::vector<NodeVerdict> out;
   std::set<std::int32_t> feasible;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -232,7 +232,7 @@ Result<std::vector<PluginScores>> Cluster::score(const KubernetesPod& pod,
     if (rows[i] < 0) return error(Code::not_found, "there is no node '{}'", candidates[i]);
   }
   PENSTOCK_ASSIGN(const State::Prepared prepared, s.prepare(pod, PENSTOCK_MAX_BEST, false, &rows));
-  const penstock_program& program = prepared.program.record;
+  const penstock_program& program = prepared.program->record;
   const penstock_task& task = prepared.task.record;
   const TableView cells = s.table->view();
   const std::uint32_t table_rows = s.table->rows();
@@ -247,7 +247,7 @@ Result<std::vector<PluginScores>> Cluster::score(const KubernetesPod& pod,
     PluginScores& scores = out.emplace_back();
     scores.plugin = s.config.profile.scores[i - prepared.first_score].name;
     scores.weight = op.weight;
-    scores.skipped = s.is_skipped(prepared.program.names[i], prepared, op, pod);
+    scores.skipped = s.is_skipped(prepared.program->names[i], prepared, op, pod);
     for (const std::int32_t row : rows) {
       const auto at = static_cast<std::uint32_t>(row);
       values[at] = scalar_score(context, op, at);

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "penstock/sched/node_affinity.h"
 #include "penstock/sched/pod_class.h"
 #include "penstock/sched/spread.h"
+#include "penstock/sched/task_cache.h"
 
 namespace penstock {
 
@@ -41,12 +43,16 @@ struct Cluster::State {
   std::uint32_t capacity = 0, bit_columns = 0, domain_columns = 0, count_columns = 0;
   std::unique_ptr<NodeTable> table;  // null after a failure that left none
   PodClasses classes;
+  TaskCache tasks;
   CountColumns columns;
   ImageNodes images;
   std::uint64_t nodes_changed = 1;  // rises whenever a node comes, goes or changes
   std::uint64_t changed = 0;        // of version(): whatever is not counted elsewhere
   std::uint64_t scratch = 0;        // stamps of columns for one decision
   std::uint64_t tables_made = 0;
+  // By tables_made, best, filters and candidates; of the present table only.
+  std::map<std::tuple<std::uint64_t, std::uint32_t, bool, bool>, std::shared_ptr<const Program>>
+      programs;
 
   Status usable() const;
   std::uint64_t version() const;
@@ -82,6 +88,7 @@ struct Cluster::State {
   Status note_committed(PlacedPod* placed, std::uint32_t row);
 
   // ---- tasks (cluster_task.cpp) ----
+  // From the cache, if the pod asks what another asked.
   Result<Task> make_task(const KubernetesPod& pod);
   Result<Task> build_task(const KubernetesPod& pod);
   Status add_pod_terms(const KubernetesPod& pod, PodClass* pods, Task* task);
@@ -89,6 +96,9 @@ struct Cluster::State {
   void fill_requests(const KubernetesPod& pod, penstock_task* record) const;
   Status add_ports(const KubernetesPod& pod, Task* task);
   Result<Program> make_program(std::uint32_t best, bool filters, bool candidates) const;
+  // The same, made once for a table.
+  Result<std::shared_ptr<const Program>> program_of(std::uint32_t best, bool filters,
+                                                    bool candidates);
   // A state column whose bit is set on these rows and on no other.
   Result<std::uint16_t> mark_rows(const std::string& key, const std::vector<std::int32_t>& rows);
 
@@ -107,7 +117,7 @@ struct Cluster::State {
   // ---- decisions (cluster_decide.cpp) ----
   struct Prepared {
     Task task;
-    Program program;
+    std::shared_ptr<const Program> program;
     std::uint32_t first_filter = 0, first_score = 0;  // ops of the profile's
   };
   // With the candidates' rows as a filter of their own, unless they are null.

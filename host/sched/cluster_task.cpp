@@ -148,12 +148,22 @@ Result<std::uint16_t> Cluster::State::mark_rows(const std::string& key,
 
 Result<Task> Cluster::State::make_task(const KubernetesPod& pod) {
   PENSTOCK_TRY(usable());
+  if (const Task* known = tasks.find(pod, version()); known != nullptr) {
+    table->new_batch();
+    table->touch(known->record);
+    Task task = *known;
+    task.name = pod.name;
+    return task;
+  }
   PENSTOCK_TRY(check_pod(pod));
   PENSTOCK_TRY(reserve_resources(pod.request, "pod " + pod.name));
   classes.sweep();
   for (;;) {
     table->new_batch();
     auto task = build_task(pod);
+    if (task.ok() && !task.value().once && task.value().more_raises.empty()) {
+      tasks.put(pod, version(), task.value());
+    }
     if (task.ok() || task.status().code() != Code::no_space) return task;
     // Ends: columns double until there may be no more.
     PENSTOCK_TRY(more_columns(task.status()));
@@ -183,11 +193,25 @@ Result<Program> Cluster::State::make_program(std::uint32_t best, bool filters,
   return program;
 }
 
+Result<std::shared_ptr<const Program>> Cluster::State::program_of(std::uint32_t best, bool filters,
+                                                                  bool candidates) {
+  auto& known = programs[{tables_made, best, filters, candidates}];
+  if (known == nullptr) {
+    auto made = make_program(best, filters, candidates);
+    if (!made.ok()) return made.status();
+    known = std::make_shared<const Program>(std::move(made).value());
+    std::erase_if(programs,
+                  [this](const auto& entry) { return std::get<0>(entry.first) != tables_made; });
+  }
+  return known;
+}
+
 Result<Task> Cluster::make_task(const KubernetesPod& pod) { return state_->make_task(pod); }
 
 Result<Program> Cluster::make_program(std::uint32_t best) {
   PENSTOCK_TRY(state_->usable());
-  return state_->make_program(best, true, false);
+  PENSTOCK_ASSIGN(const auto program, state_->program_of(best, true, false));
+  return *program;
 }
 
 }  // namespace penstock

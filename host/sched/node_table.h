@@ -108,6 +108,8 @@ class NodeTable {
   void drop_count(std::uint16_t column) { catalogue_.drop_count(column); }
   // Whether the row's bit is set.
   bool bit(std::uint32_t column, std::uint32_t row) const;
+  // Marks the columns that the task names as used in this batch.
+  void touch(const penstock_task& task) { catalogue_.touch_columns(task); }
   // As Catalogue::keep_batches.
   void keep_batches(std::uint64_t n) { catalogue_.keep_batches(n); }
   // Columns interned before may be evicted from here on: tasks made before must not be used again.
