@@ -42,6 +42,9 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const ClusterConfig& config) {
   state->scores_pod_affinity = runs(profile.scores, "InterPodAffinity", "pod-affinity");
   state->scores_images = runs(profile.scores, "ImageLocality", "image-locality");
   state->capacity = std::max<std::uint32_t>(config.capacity, 1);
+  state->bit_columns = std::max<std::uint32_t>(config.bit_columns, PENSTOCK_BIT_FIRST_FREE + 1);
+  state->domain_columns = std::max<std::uint32_t>(config.domain_columns, 1);
+  state->count_columns = std::max<std::uint32_t>(config.count_columns, 1);
   state->resources = {
       {"cpu", "milli"}, {"memory", "bytes"}, {"ephemeral-storage", "bytes"}, {"pods", ""}};
   Amounts scored;
@@ -88,6 +91,8 @@ Status Cluster::put_node(const KubernetesNode& node) {
     for (PlacedPod* placed : std::vector<PlacedPod*>(s.pods_of[name])) {
       if (status.ok()) status = s.hold(placed, 1);
     }
+    // For lack of columns for their ports everything is put on a larger table, this node with it.
+    if (status.code() == Code::no_space) status = s.more_columns(status);
     // What they ask for together may be more than a cell holds. A row that goes is cleared.
     if (!status.ok()) PENSTOCK_TRY(remove_node(name));
     return status;
@@ -208,11 +213,14 @@ Status Cluster::put_all(const KubernetesCluster& cluster) {
 
 // ---- reading ----
 
-NodeTable& Cluster::table() { return *state_->table; }
-const NodeTable& Cluster::table() const { return *state_->table; }
-const Catalogue& Cluster::catalogue() const { return state_->table->catalogue(); }
+NodeTable& Cluster::table() {
+  PENSTOCK_CHECK(state_->table != nullptr, "no memory was left for the table");
+  return *state_->table;
+}
+const NodeTable& Cluster::table() const { return const_cast<Cluster*>(this)->table(); }
+const Catalogue& Cluster::catalogue() const { return table().catalogue(); }
 const SchedulerProfile& Cluster::profile() const { return state_->config.profile; }
-const std::string& Cluster::engine_name() const { return state_->table->engine_name(); }
+const std::string& Cluster::engine_name() const { return table().engine_name(); }
 
 const KubernetesNode* Cluster::find_node(const std::string& name) const {
   const auto found = state_->nodes.find(name);

@@ -36,8 +36,10 @@ struct ClusterConfig {
   std::string table_name;          // of the region in a pool; "": anonymous
   std::shared_ptr<Engine> engine;  // null: "auto"
   SchedulerProfile profile = SchedulerProfile::defaults();
-  std::uint32_t capacity = 1024;  // rows to begin with; grows
-  std::uint64_t seed = 0;         // of PENSTOCK_TIE_HASH
+  // To begin with; they grow: rows, and columns that a task can ask.
+  std::uint32_t capacity = 1024;
+  std::uint32_t bit_columns = 512, domain_columns = 8, count_columns = 64;
+  std::uint64_t seed = 0;  // of PENSTOCK_TIE_HASH
   penstock_tie tie = PENSTOCK_TIE_LOWEST_ROW;
 };
 

@@ -42,9 +42,10 @@ std::vector<std::int32_t> Cluster::State::rows_of(std::span<const std::string> n
   return rows;
 }
 
-Result<Cluster::State::Prepared> Cluster::State::prepare(
-    const KubernetesPod& pod, std::uint32_t best, bool filters,
-    const std::vector<std::int32_t>* candidates) {
+Result<Cluster::State::Prepared> Cluster::State::prepare(const KubernetesPod& pod,
+                                                         std::uint32_t best, bool filters,
+                                                         std::span<const std::string> candidates,
+                                                         bool all_nodes) {
   if (best < 1 || best > PENSTOCK_MAX_BEST) {
     return error(Code::invalid_argument, "{} best nodes, expected 1 to {}", best,
                  PENSTOCK_MAX_BEST);
@@ -52,14 +53,15 @@ Result<Cluster::State::Prepared> Cluster::State::prepare(
   Prepared out;
   for (;;) {
     PENSTOCK_ASSIGN(out.task, make_task(pod));
-    PENSTOCK_ASSIGN(out.program, program_of(best, filters, candidates != nullptr));
-    out.first_filter = candidates != nullptr ? 1 : 0;
+    PENSTOCK_ASSIGN(out.program, program_of(best, filters, !all_nodes));
+    out.first_filter = all_nodes ? 0 : 1;
     out.first_score = out.first_filter;
     if (filters) out.first_score += static_cast<std::uint32_t>(config.profile.filters.size());
-    if (candidates == nullptr) return out;
-    std::vector<std::int32_t> known = *candidates;
-    std::erase(known, -1);
-    const auto column = mark_rows("candidates", known);
+    if (all_nodes) return out;
+    std::vector<std::int32_t> rows;
+    if (!candidates.empty()) rows = rows_of(candidates);
+    std::erase(rows, -1);
+    const auto column = mark_rows("candidates", rows);
     if (column.ok()) {
       PENSTOCK_TRY(add_term(&out.task, TermGroup::candidates, column.value(), false));
       return out;
@@ -114,9 +116,8 @@ Result<PodDecision> Cluster::decide(const KubernetesPod& pod, bool commit, std::
     return error(Code::no_space, "pod {}: at most {} pods that have a node are counted", pod.name,
                  PENSTOCK_MAX_DOMAIN_COUNT);
   }
-  const std::vector<std::int32_t> rows = s.rows_of(candidates);
   PENSTOCK_ASSIGN(const State::Prepared prepared,
-                  s.prepare(pod, best, true, candidates.empty() ? nullptr : &rows));
+                  s.prepare(pod, best, true, candidates, candidates.empty()));
   const Task& task = prepared.task;
   // What the record does not hold is put on the node by the host.
   const bool by_host = task.once || !task.more_raises.empty();
@@ -186,9 +187,9 @@ Result<std::vector<NodeVerdict>> Cluster::filter(const KubernetesPod& pod,
                                                  std::span<const std::string> candidates) {
   State& s = *state_;
   PENSTOCK_TRY(s.usable());
-  const std::vector<std::int32_t> rows = s.rows_of(candidates);
   PENSTOCK_ASSIGN(const State::Prepared prepared,
-                  s.prepare(pod, 1, true, candidates.empty() ? nullptr : &rows));
+                  s.prepare(pod, 1, true, candidates, candidates.empty()));
+  const std::vector<std::int32_t> rows = s.rows_of(candidates);
   const TableView cells = s.table->view();
   const DecisionContext context(cells, prepared.program->record, prepared.task.record);
   std::vector<NodeVerdict> out;
@@ -226,12 +227,13 @@ Result<std::vector<PluginScores>> Cluster::score(const KubernetesPod& pod,
                                                  std::span<const std::string> candidates) {
   State& s = *state_;
   PENSTOCK_TRY(s.usable());
+  for (const std::string& name : candidates) {
+    if (!s.nodes.contains(name)) return error(Code::not_found, "there is no node '{}'", name);
+  }
+  PENSTOCK_ASSIGN(const State::Prepared prepared,
+                  s.prepare(pod, PENSTOCK_MAX_BEST, false, candidates, false));
   std::vector<std::int32_t> rows;
   if (!candidates.empty()) rows = s.rows_of(candidates);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] < 0) return error(Code::not_found, "there is no node '{}'", candidates[i]);
-  }
-  PENSTOCK_ASSIGN(const State::Prepared prepared, s.prepare(pod, PENSTOCK_MAX_BEST, false, &rows));
   const penstock_program& program = prepared.program->record;
   const penstock_task& task = prepared.task.record;
   const TableView cells = s.table->view();

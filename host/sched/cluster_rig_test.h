@@ -61,8 +61,7 @@ inline PodAffinityTerm term(const std::string& topology, LabelSelector picks) {
 inline std::unique_ptr<Cluster> cluster(
     const std::vector<KubernetesNode>& nodes, const std::vector<KubernetesPod>& pods = {},
     const SchedulerProfile& profile = SchedulerProfile::defaults(),
-    const std::string& engine = "scalar") {
-  ClusterConfig config;
+    const std::string& engine = "scalar", ClusterConfig config = {}) {
   config.profile = profile;
   config.capacity = 1;
   auto chosen = make_engine(engine);

@@ -50,6 +50,7 @@ struct Cluster::State {
   std::uint64_t changed = 0;        // of version(): whatever is not counted elsewhere
   std::uint64_t scratch = 0;        // stamps of columns for one decision
   std::uint64_t tables_made = 0;
+  Catalogue::Kind full_in_rebuild = Catalogue::Kind::none;  // of the last that failed
   // By tables_made, best, filters and candidates; of the present table only.
   std::map<std::tuple<std::uint64_t, std::uint32_t, bool, bool>, std::shared_ptr<const Program>>
       programs;
@@ -120,9 +121,10 @@ struct Cluster::State {
     std::shared_ptr<const Program> program;
     std::uint32_t first_filter = 0, first_score = 0;  // ops of the profile's
   };
-  // With the candidates' rows as a filter of their own, unless they are null.
+  // With the candidates as a filter of their own, unless there are none and all nodes are meant.
+  // Rows that were known before may have other numbers after it.
   Result<Prepared> prepare(const KubernetesPod& pod, std::uint32_t best, bool filters,
-                           const std::vector<std::int32_t>* candidates);
+                           std::span<const std::string> candidates, bool all_nodes);
   // By name; -1 for one that is not known. Without names the rows of all nodes.
   std::vector<std::int32_t> rows_of(std::span<const std::string> names) const;
   NodeVerdict verdict(const Prepared& prepared, const DecisionContext& context,

@@ -7,7 +7,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint32_t kFirstBitColumns = 512, kFirstDomainColumns = 8, kFirstCountColumns = 64;
 // While there may be more columns, those that were used in so many decisions are not evicted.
 constexpr std::uint64_t kKeptDecisions = 256;
 
@@ -54,11 +53,6 @@ void Cluster::State::keep_columns() {
 }
 
 Status Cluster::State::make_table(std::unique_ptr<NodeTable>* out) {
-  if (bit_columns == 0) {
-    bit_columns = kFirstBitColumns;
-    domain_columns = kFirstDomainColumns;
-    count_columns = kFirstCountColumns;
-  }
   NodeTableConfig geometry;
   geometry.name = config.table_name;
   geometry.capacity = capacity;
@@ -87,8 +81,11 @@ Status Cluster::State::fill_table(const std::vector<std::string>& order) {
 
 Status Cluster::State::rebuild() {
   // The rows keep their order, so that what goes by the lowest row does not change.
-  const std::vector<std::string> order = names_by_row();
-  if (table != nullptr) {
+  std::vector<std::string> order = names_by_row();
+  if (table == nullptr) {
+    for (const auto& [name, node] : nodes) order.push_back(name);
+    std::sort(order.begin(), order.end());
+  } else {
     changed += table->catalogue().last_serial() + table->catalogue().evictions() + 1;
   }
   const bool by_name = config.pool != nullptr && !config.table_name.empty();
@@ -98,11 +95,20 @@ Status Cluster::State::rebuild() {
     PENSTOCK_TRY(NodeTable::destroy(*config.pool, config.table_name));
   }
   std::unique_ptr<NodeTable> made;
-  PENSTOCK_TRY(make_table(&made));
+  Status created = make_table(&made);
+  if (!created.ok() && by_name) {
+    // Better a table that others do not see than none: the old one is gone.
+    log::warn("node table '{}': {}; it stands in this process's memory from here on",
+              config.table_name, created.message());
+    config.pool = nullptr;
+    created = make_table(&made);
+  }
+  PENSTOCK_TRY(created);
   std::unique_ptr<NodeTable> old = std::exchange(table, std::move(made));
   const CountColumns before = columns;
   Status status = fill_table(order);
   if (status.ok()) return status;
+  full_in_rebuild = table->catalogue().full();
   table = std::move(old);
   columns = before;
   return status;
@@ -154,31 +160,27 @@ Status Cluster::State::reserve_resources(const Amounts& amounts, const std::stri
 Status Cluster::State::more_columns(const Status& full) {
   if (full.code() != Code::no_space) return full;
   const std::uint32_t bits = bit_columns, domains = domain_columns, counts = count_columns;
-  bool more = false;
-  switch (table->catalogue().full()) {
-    case Catalogue::Kind::bits:
-      more = grow(&bit_columns, PENSTOCK_MAX_BIT_COLUMNS);
-      break;
-    case Catalogue::Kind::domains:
-      more = grow(&domain_columns, PENSTOCK_MAX_DOMAIN_COLUMNS);
-      break;
-    case Catalogue::Kind::counts:
-      more = grow(&count_columns, PENSTOCK_MAX_COUNT_COLUMNS);
-      break;
-    case Catalogue::Kind::none:
-      break;
+  Catalogue::Kind kind = table->catalogue().full();
+  Status status = full;
+  // What is there may need more than twice as many.
+  while (status.code() == Code::no_space) {
+    bool more = false;
+    if (kind == Catalogue::Kind::bits) more = grow(&bit_columns, PENSTOCK_MAX_BIT_COLUMNS);
+    if (kind == Catalogue::Kind::domains) more = grow(&domain_columns, PENSTOCK_MAX_DOMAIN_COLUMNS);
+    if (kind == Catalogue::Kind::counts) more = grow(&count_columns, PENSTOCK_MAX_COUNT_COLUMNS);
+    if (!more) break;
+    status = rebuild();
+    kind = full_in_rebuild;
   }
-  if (!more) return full;
-  Status status = rebuild();
-  if (!status.ok()) {
+  if (status.ok()) {
+    log::debug("node table '{}': now {} bit, {} domain and {} count columns", config.table_name,
+               bit_columns, domain_columns, count_columns);
+  } else {
     bit_columns = bits;
     domain_columns = domains;
     count_columns = counts;
-    return status;
   }
-  log::debug("node table '{}': now {} bit, {} domain and {} count columns", config.table_name,
-             bit_columns, domain_columns, count_columns);
-  return {};
+  return status;
 }
 
 }  // namespace penstock
