@@ -26,6 +26,8 @@
 
 namespace penstock {
 
+class Rescorer;
+
 struct NodeTableConfig {
   std::string name;                     // of the region in a pool, up to 40 bytes; "" is anonymous
   std::uint32_t capacity = 1024;        // rows; rounded up to a multiple of 64
@@ -120,6 +122,10 @@ class NodeTable {
   // those before it.
   Status select(const penstock_program& program, std::span<const penstock_task> tasks, bool commit,
                 penstock_result* results);
+  // Whether decisions are kept up to date from one to the next (see rescorer.h) instead of made by
+  // a scan each; the results are the same. Yes at first, where a host engine reaches the cells as
+  // they are: in this process's memory, or in a pool with hardware coherence.
+  void set_incremental(bool incremental);
   // The same for tasks and a policy; compiles what the policy needs.
   Result<std::vector<NodeDecision>> place(const Policy& policy, std::span<const Task> tasks,
                                           bool commit, const CompileOptions& options = {});
@@ -150,6 +156,8 @@ class NodeTable {
   Result<penstock_address> stage(std::uint64_t offset, const void* data, std::uint64_t bytes);
   Status reserve_staging(std::uint64_t bytes);
   Status check_amounts(const NodeSpec& node) const;
+  Rescorer* rescorer();
+  void add_uses(std::span<const penstock_task> tasks, const penstock_result* results);
   Status check_new(std::span<const NodeSpec> nodes) const;
   Status check_row(std::uint32_t row) const;
   void append_node(const NodeSpec& node, std::uint32_t row,
@@ -173,6 +181,11 @@ class NodeTable {
   penstock_address address_ = 0;
   std::string name_;
   Catalogue catalogue_;
+  bool incremental_ = true;
+  std::unique_ptr<Rescorer> rescorer_;  // null: not used so far
+  // The header that it works with: the geometry stays the one that was checked, whatever happens to
+  // shared memory meanwhile. Its generation is that of the cells that it knows.
+  penstock_node_table known_{};
 };
 
 }  // namespace penstock

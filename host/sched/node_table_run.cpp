@@ -8,6 +8,7 @@
 #include "penstock/base/log.h"
 #include "penstock/sched/go_log.h"
 #include "penstock/sched/node_table.h"
+#include "penstock/sched/rescorer.h"
 
 namespace penstock {
 namespace {
@@ -296,7 +297,37 @@ Status NodeTable::update(std::span<const penstock_update> updates) {
   descriptor.count = updates.size();
   descriptor.src[0] = address_;
   PENSTOCK_ASSIGN(descriptor.src[1], stage(0, updates.data(), updates.size_bytes()));
-  return run(descriptor);
+  const bool knew = rescorer_ != nullptr && header_->generation == known_.generation;
+  PENSTOCK_TRY(run(descriptor));
+  if (knew) {
+    known_.rows = std::min(header_->rows, known_.capacity);
+    known_.generation = header_->generation;
+    rescorer_->updated(updates);
+  }
+  return {};
+}
+
+void NodeTable::set_incremental(bool incremental) {
+  incremental_ = incremental;
+  if (!incremental) rescorer_.reset();
+}
+
+// Null: decisions are the engine's. Knows the cells as they are.
+Rescorer* NodeTable::rescorer() {
+  if (!incremental_ || engine_->direct_kernels() == nullptr ||
+      (pool_ != nullptr && pool_->coherence() != Coherence::hardware))
+    return nullptr;
+  if (rescorer_ == nullptr) {
+    known_ = *header_;
+    rescorer_ = std::make_unique<Rescorer>(
+        table_view(&known_, reinterpret_cast<std::byte*>(header_)), *engine_->direct_kernels());
+  } else if (known_.generation != header_->generation) {
+    // Somebody else wrote.
+    known_.rows = std::min(header_->rows, known_.capacity);
+    known_.generation = header_->generation;
+    rescorer_->table_changed();
+  }
+  return rescorer_.get();
 }
 
 Status NodeTable::select(const penstock_program& program, std::span<const penstock_task> tasks,
@@ -305,6 +336,12 @@ Status NodeTable::select(const penstock_program& program, std::span<const pensto
   if (tasks.size() > PENSTOCK_MAX_TASKS) {
     return error(Code::out_of_range, "{} tasks at once, at most {} are taken", tasks.size(),
                  PENSTOCK_MAX_TASKS);
+  }
+  if (Rescorer* const kept = rescorer(); kept != nullptr) {
+    PENSTOCK_TRY(kept->select(program, tasks, commit, results));
+    header_->generation = known_.generation;
+    if (commit) add_uses(tasks, results);
+    return {};
   }
   const std::uint64_t result_bytes = tasks.size() * sizeof(penstock_result);
   const std::uint64_t tasks_at = round_up(sizeof program, 64);
@@ -326,14 +363,18 @@ Status NodeTable::select(const penstock_program& program, std::span<const pensto
     pool_->observe(answers, result_bytes);
     std::memcpy(results, answers, result_bytes);
   }
-  if (!commit) return {};
+  if (commit) add_uses(tasks, results);
+  return {};
+}
+
+// Counts the bits that committed tasks set.
+void NodeTable::add_uses(std::span<const penstock_task> tasks, const penstock_result* results) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (results[i].status != PENSTOCK_OK) continue;
     for (const std::uint16_t column : tasks[i].set_bits) {
       if (column != 0) catalogue_.add_use(static_cast<std::uint32_t>(results[i].row), column);
     }
   }
-  return {};
 }
 
 Result<std::vector<NodeDecision>> NodeTable::place(const Policy& policy,

@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kMaxPrograms = 32;
 constexpr std::uint64_t kTryAgainAfter = 4096;  // decisions by scan, when a class had given up
 
+// What a row costs, about, in a scan with vector instructions, when a class looks at all of them,
+// and when it looks at one out of the blue. Only the ratios matter.
+constexpr std::uint64_t kScanNs = 6;
+constexpr std::uint64_t kRebuildNs = 60;
+constexpr std::uint64_t kRefreshNs = 80;
+
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
   return hash ^ (hash >> 29);
@@ -74,6 +80,7 @@ struct Rescorer::Kept {
   std::uint64_t seen = 0;           // entries of the log that `rows` knows
   std::uint64_t scans = 0;
   std::uint64_t next_try = 0;  // no class before so many scans
+  std::uint64_t spent_ns = 0;  // on scans since the class was last up to date
 };
 
 Rescorer::Rescorer(const TableView& table, const Kernels& kernels, const RescorerOptions& options)
@@ -146,16 +153,18 @@ Rescorer::Kept* Rescorer::find_task(ProgramEntry* program, const penstock_task& 
 
 Rescorer::Kept* Rescorer::add_task(ProgramEntry* program, const penstock_task& task,
                                    std::uint64_t hash) {
-  while (kept_.size() >= options_.classes) drop(std::prev(kept_.end()));
   kept_.emplace_front();
   Kept& kept = kept_.front();
   kept.program = program;
   kept.task = task;
   kept.hash = hash;
-  kept.next_try = options_.scan_first ? 1 : 0;
   program->uses++;
   by_hash_.emplace(hash, kept_.begin());
   return &kept;
+}
+
+void Rescorer::drop_idle() {
+  while (kept_.size() > options_.classes) drop(std::prev(kept_.end()));
 }
 
 void Rescorer::drop(std::list<Kept>::iterator kept) {
@@ -183,24 +192,36 @@ void Rescorer::make_room(const Kept* except) {
     if (!it->rows || &*it == except) continue;
     sum -= it->rows->bytes();
     it->rows.reset();
-    it->next_try = it->scans + 1;
   }
 }
 
-// Whether the class knows the table as it is now; false: scan.
+// Whether the class knows the table as it is now; false: scan. It catches up once that costs no
+// more than the scans that were made instead.
 bool Rescorer::ready(Kept* kept) {
+  if (kept->rows && kept->seen == end_) return true;
+  if (!kept->rows && kept->scans < kept->next_try) return false;
+  if (options_.scan_first) {
+    const std::uint64_t rebuild_ns = rows_ * kRebuildNs;
+    const bool follows = kept->rows && kept->seen >= forgotten_;
+    const std::uint64_t price_ns =
+        follows ? std::min((end_ - kept->seen) * kRefreshNs, rebuild_ns) : rebuild_ns;
+    const std::uint64_t scan_ns = rows_ * kScanNs;
+    if (price_ns > scan_ns && price_ns > kept->spent_ns) {
+      kept->spent_ns += scan_ns;
+      return false;
+    }
+  }
+  kept->spent_ns = 0;
   if (!kept->rows) {
-    if (kept->scans < kept->next_try) return false;
     kept->rows = std::make_unique<TaskClass>(table_, kept->program->record, kept->task, &domains_,
                                              options_.limits);
-    kept->seen = 0;
+    kept->seen = end_;
     if (kept->rows->usable()) {
       kept->rows->rebuild();
-      kept->seen = end_;
       counters_.rebuilds++;
       make_room(kept);
     }
-  } else if (kept->seen != end_) {
+  } else {
     catch_up(kept);
   }
   if (kept->rows->usable()) return true;
@@ -212,36 +233,60 @@ bool Rescorer::ready(Kept* kept) {
 void Rescorer::catch_up(Kept* kept) {
   TaskClass& rows = *kept->rows;
   const std::uint64_t behind = end_ - kept->seen;
-  // A row in its turn costs less than one out of the blue.
-  if (kept->seen < forgotten_ || behind > log_.size() || behind > rows_ / 2 + 64) {
+  if (kept->seen < forgotten_ || behind > log_.size() ||
+      behind * kRefreshNs > (rows_ + 64) * kRebuildNs) {
     rows.rebuild();
     counters_.rebuilds++;
     kept->seen = end_;
     return;
   }
-  for (std::uint64_t i = kept->seen; i < end_ && rows.usable(); i++) {
-    const Change& change = log_[i & (log_.size() - 1)];
-    if (change.what == What::count) {
-      rows.refresh_count(change.column, change.index);
-    } else if (last_change_[change.index] == i + 1) {
-      rows.refresh(change.index, change.what == What::all);
-    }
-  }
+  for (std::uint64_t i = kept->seen; i < end_ && rows.usable(); i++)
+    work_off(log_[i & (log_.size() - 1)], i, &rows);
   counters_.refreshes += behind;
   kept->seen = end_;
+}
+
+void Rescorer::work_off(const Change& change, std::uint64_t number, TaskClass* rows) {
+  switch (change.what) {
+    case What::cells:
+    case What::all:
+      // A later entry stands for this one, too.
+      if (last_change_[change.index] == number + 1)
+        rows->refresh(change.index, change.what == What::all);
+      return;
+    case What::bit:
+      if (rows->uses_bits(change.column)) rows->refresh(change.index, true);
+      return;
+    case What::count:
+      rows->refresh_count(change.column, change.index);
+      return;
+    case What::bits:
+    case What::counts:
+      if (change.what == What::bits ? !rows->uses_bits(change.column)
+                                    : !rows->uses_counts(change.column))
+        return;
+      rows->rebuild();
+      counters_.rebuilds++;
+      return;
+    case What::nothing:
+      return;
+  }
 }
 
 Status Rescorer::select(const penstock_program& program, std::span<const penstock_task> tasks,
                         bool commit, penstock_result* results) {
   PENSTOCK_ASSIGN(ProgramEntry* const entry, find_program(program));
   if (table_.header->rows != rows_) note_rows(table_.header->rows);
+  drop_idle();
+  batch_.resize(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); i++) {
     const Result<Kept*> kept = find(entry, tasks[i]);
     if (!kept.ok()) {
       return kept.status().with_context(fmt::format("task {} of {}", i, tasks.size()));
     }
-    place(kept.value(), tasks[i], commit, &results[i]);
+    batch_[i] = kept.value();
   }
+  for (std::size_t i = 0; i < tasks.size(); i++) place(batch_[i], tasks[i], commit, &results[i]);
   return {};
 }
 
@@ -263,7 +308,7 @@ void Rescorer::place(Kept* kept, const penstock_task& task, bool commit, penstoc
 // ---- the log ----
 
 void Rescorer::note(Change change) {
-  if (change.what != What::count) {
+  if (change.what == What::cells || change.what == What::all) {
     std::uint64_t& last = last_change_[change.index];
     // An earlier entry of the row is passed over from here on, so this one stands for both.
     if (last != 0 && end_ - (last - 1) <= log_.size() &&
@@ -301,30 +346,42 @@ void Rescorer::table_changed() {
   rows_ = table_.header->rows;
   domains_.clear();
   end_++;
-  log_[(end_ - 1) & (log_.size() - 1)] = {0, 0, What::cells};
+  log_[(end_ - 1) & (log_.size() - 1)] = {0, 0, What::nothing};
   forgotten_ = end_;
 }
 
 void Rescorer::updated(std::span<const penstock_update> updates) {
-  if (updates.size() > log_.size()) {
-    table_changed();
-    return;
-  }
-  std::uint32_t last = UINT32_MAX;
-  for (const penstock_update& update : updates) {
-    switch (update.field) {
-      case PENSTOCK_UPDATE_ROWS:
-        note_rows(table_.header->rows);
-        last = UINT32_MAX;
-        break;
-      case PENSTOCK_UPDATE_COUNT:
-        count_changed(update.column, update.row);
-        break;
-      default:
-        // Lists name the cells of a row one after another.
-        if (update.row != last) row_changed(update.row);
-        last = update.row;
+  constexpr std::size_t kMany = 64;
+  std::uint32_t last = UINT32_MAX;  // the row that was noted as a whole
+  for (std::size_t i = 0; i < updates.size();) {
+    const penstock_update& update = updates[i];
+    const bool bit = update.field == PENSTOCK_UPDATE_BIT;
+    const bool count = update.field == PENSTOCK_UPDATE_COUNT;
+    std::size_t end = i + 1;
+    while ((bit || count) && end < updates.size() && updates[end].field == update.field &&
+           updates[end].column == update.column)
+      end++;
+    const auto column = static_cast<std::uint16_t>(update.column);
+    const bool more_of_row = i + 1 < updates.size() && updates[i + 1].row == update.row;
+    if (end - i > kMany) {
+      note({0, column, bit ? What::bits : What::counts});
+      i = end;
+      continue;
     }
+    if (update.field == PENSTOCK_UPDATE_ROWS) {
+      note_rows(table_.header->rows);
+    } else if (count) {
+      count_changed(update.column, update.row);
+    } else if (update.row != last) {
+      // Lists name the cells of a row one after another.
+      if (bit && !more_of_row) {
+        note({update.row, column, What::bit});
+      } else {
+        row_changed(update.row);
+        last = update.row;
+      }
+    }
+    i++;
   }
 }
 

@@ -24,9 +24,10 @@
 namespace penstock {
 
 struct RescorerOptions {
-  std::uint32_t classes = 64;  // that are kept, at least 1; the one not asked for longest goes
-  std::uint64_t bytes = std::uint64_t{1} << 30;  // of all classes together, about
-  bool scan_first = true;  // the first task of a class is scanned, and the second makes the class
+  std::uint32_t classes = 256;  // that are kept, at least 1; the one not asked for longest goes
+  std::uint64_t bytes = std::uint64_t{1} << 29;  // of all classes together, about
+  // Scans as long as they cost less than to bring the class up to date; else always the latter.
+  bool scan_first = true;
   TaskClassLimits limits;
 };
 
@@ -47,8 +48,8 @@ class Rescorer {
   Rescorer& operator=(const Rescorer&) = delete;
 
   // Places the tasks one after another as Kernels::select does; results has tasks.size() entries.
-  // invalid_argument, corrupt or unsupported for a program that does not pass its check: nothing is
-  // changed then; invalid_argument for a task that does not: those before it stay placed.
+  // invalid_argument, corrupt or unsupported for a program or a task that does not pass its check;
+  // nothing is changed then.
   Status select(const penstock_program& program, std::span<const penstock_task> tasks, bool commit,
                 penstock_result* results);
 
@@ -67,10 +68,18 @@ class Rescorer {
   std::uint64_t bytes() const;
 
  private:
-  enum class What : std::uint8_t { cells, all, count };
+  enum class What : std::uint8_t {
+    cells,   // of a row: numbers
+    all,     // of a row: bits and domains, too
+    bit,     // of a row, in one column
+    bits,    // of many rows in one column
+    count,   // of a domain, in one column
+    counts,  // of many domains in one column
+    nothing,
+  };
   struct Change {
     std::uint32_t index;   // row, or domain
-    std::uint16_t column;  // of a count
+    std::uint16_t column;  // of bits or counts
     What what;
   };
   struct Kept;
@@ -83,6 +92,8 @@ class Rescorer {
   Kept* add_task(ProgramEntry* program, const penstock_task& task, std::uint64_t hash);
   bool ready(Kept* kept);
   void catch_up(Kept* kept);
+  void work_off(const Change& change, std::uint64_t number, TaskClass* rows);
+  void drop_idle();
   void drop(std::list<Kept>::iterator kept);
   void make_room(const Kept* except);
   void note(Change change);
@@ -97,6 +108,7 @@ class Rescorer {
   std::unordered_multimap<std::uint64_t, std::list<Kept>::iterator> by_hash_;
   ProgramEntry* last_program_ = nullptr;
   Kept* last_ = nullptr;
+  std::vector<Kept*> batch_;  // of the tasks that select() places
 
   // Entry i of the log, begin_ <= i < end_, is at log_[i % log_.size()].
   std::vector<Change> log_;

@@ -207,7 +207,7 @@ RescorerCase make_rescorer_case(std::uint64_t seed) {
         "task {} of the case with seed {}", i, seed);
   }
   made.options.classes = random.one_in(4) ? 2 : 64;
-  made.options.scan_first = random.one_in(2);
+  made.options.scan_first = random.one_in(4);
   if (random.one_in(4)) made.options.limits.groups = 3;
   const std::uint32_t narrow[] = {0, 4, 20, 64, 4096};
   made.options.limits.narrow_domains = narrow[random.below(std::size(narrow))];

@@ -136,7 +136,9 @@ RescorerCase make_case(std::uint64_t seed) {
   SelectRules rules;
   rules.max_rows = 150;
   SelectCase made = make_select_case(seed, rules);
-  return {std::move(made.table), made.program, std::move(made.tasks), {}};
+  RescorerOptions options;
+  options.scan_first = seed % 8 == 1;
+  return {std::move(made.table), made.program, std::move(made.tasks), options};
 }
 
 TEST(RescorerRandom, DecidesAsScalarSelectDoes) {

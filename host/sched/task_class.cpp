@@ -71,7 +71,7 @@ void TaskClass::refresh(std::uint32_t row, bool all) {
 }
 
 void TaskClass::refresh_count(std::uint32_t column, std::uint32_t domain) {
-  if ((counts_used_ >> column % 64 & 1) == 0) return;
+  if (!uses_counts(column)) return;
   rated_ = rated_ && !rates_follow_counts_;
   for (GroupFilter& filter : group_filters_) {
     for (Term& term : filter.terms)
@@ -149,7 +149,7 @@ std::uint16_t TaskClass::find_group(const Key& key) {
   if (!unused_groups_.empty()) {
     group = unused_groups_.back();
     unused_groups_.pop_back();
-  } else if (groups_.size() < limits_.groups) {
+  } else if (groups_.size() < std::min(limits_.groups, std::max(64u, table_.header->rows / 8))) {
     group = static_cast<std::uint16_t>(groups_.size());
     groups_.push_back(std::make_unique<Group>(table_.header->capacity));
     root_.push_back(RescorerTree::kAbsent);

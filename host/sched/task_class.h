@@ -32,6 +32,7 @@
 
 namespace penstock {
 
+// Beyond an eighth of the rows (but 64) groups would cost more than a scan.
 struct TaskClassLimits {
   std::uint32_t narrow_domains = 64;               // a domain column with at most so many is narrow
   std::uint32_t groups = 4096;                     // at most 65534
@@ -55,6 +56,9 @@ class TaskClass {
   void rebuild();
   // Cells of the row changed: resources, GPUs and free columns; with `all` also bits and domains.
   void refresh(std::uint32_t row, bool all);
+  // Whether a bit column or count column matters.
+  bool uses_bits(std::uint32_t column) const { return bits_used_.has(column); }
+  bool uses_counts(std::uint32_t column) const { return counts_used_.has(column); }
   // A cell of a count column changed.
   void refresh_count(std::uint32_t column, std::uint32_t domain);
 
@@ -72,6 +76,21 @@ class TaskClass {
     std::size_t operator()(const Key& key) const;
   };
 
+  // A few columns. Most that it is asked about are not among them, which one word tells.
+  struct ColumnSet {
+    std::uint64_t hint = 0;  // bit column % 64
+    bool all = false;
+    std::vector<std::uint32_t> columns;
+
+    void add(std::uint32_t column) {
+      hint |= std::uint64_t{1} << column % 64;
+      columns.push_back(column);
+    }
+    bool has(std::uint32_t column) const {
+      return all || ((hint >> column % 64 & 1) != 0 &&
+                     std::find(columns.begin(), columns.end(), column) != columns.end());
+    }
+  };
   struct BitTest {
     const std::uint64_t* words;
     std::uint64_t flip;
@@ -244,7 +263,8 @@ class TaskClass {
     std::uint16_t count;
   };
   std::vector<Watch> watched_;
-  std::uint64_t counts_used_ = 0;  // bit column % 64 of every count column that matters
+  ColumnSet counts_used_;
+  ColumnSet bits_used_;
 
   std::vector<std::uint64_t> bits_hold_;  // a bit per row: what bits_hold() said
   std::vector<std::uint16_t> group_of_;   // by row

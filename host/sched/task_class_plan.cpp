@@ -8,6 +8,10 @@ namespace penstock {
 
 void TaskClass::plan() {
   bit_tests_.push_back({table_.bit_column(PENSTOCK_BIT_NODE), 0});
+  bits_used_.add(PENSTOCK_BIT_NODE);
+  for (std::uint32_t i = 0; i < task_.n_terms; i++) bits_used_.add(task_.terms[i].column);
+  // Typical tasks ask for models, which are bits, too.
+  bits_used_.all = program_.n_typical > 0;
   for (std::uint32_t i = 0; i < program_.n_ops && usable_; i++) {
     const penstock_column_op& op = program_.ops[i];
     if (PENSTOCK_COLUMN_OP_IS_SCORE(op.op)) {
@@ -156,7 +160,7 @@ std::uint32_t TaskClass::add_part(const Part& part) {
 }
 
 void TaskClass::watch(std::uint16_t domain, std::uint16_t count) {
-  counts_used_ |= std::uint64_t{1} << count % 64;
+  counts_used_.add(count);
   const bool known = std::any_of(watched_.begin(), watched_.end(), [&](const Watch& other) {
     return other.domain == domain && other.count == count;
   });
@@ -165,8 +169,8 @@ void TaskClass::watch(std::uint16_t domain, std::uint16_t count) {
 
 TaskClass::Term TaskClass::make_term(const penstock_domain_term& record, PartKind wide_kind) {
   rates_follow_counts_ = true;
-  counts_used_ |= std::uint64_t{1} << record.count % 64;
-  counts_used_ |= std::uint64_t{1} << record.nodes % 64;
+  counts_used_.add(record.count);
+  counts_used_.add(record.nodes);
   Term term;
   term.record = &record;
   term.narrow = is_narrow(record.domain);
@@ -201,7 +205,7 @@ void TaskClass::plan_domain_filter(const penstock_column_op& op) {
   for (std::uint32_t i = 0; i < task_.n_domain_terms; i++) {
     const penstock_domain_term& term = task_.domain_terms[i];
     if (term.group != op.group || term.kind != PENSTOCK_DOMAIN_PRESENT) continue;
-    counts_used_ |= std::uint64_t{1} << term.count % 64;
+    counts_used_.add(term.count);
     filter.present.push_back({&term});
   }
   group_filters_.push_back(std::move(filter));

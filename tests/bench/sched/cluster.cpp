@@ -139,8 +139,9 @@ penstock_task make_task(const penstock_node_table& header, Shape shape, std::uin
     case Shape::plain:
       break;
     case Shape::replica:
-      term(kZone, kPreferredSpread, PENSTOCK_SPREAD_REQUIRED, 3);
-      term(kHost, kPreferredSpread, PENSTOCK_SPREAD_REQUIRED | PENSTOCK_SPREAD_HOSTNAME, 5);
+      // The defaults of the system, which ask for no topology.
+      term(kHost, kPreferredSpread, PENSTOCK_SPREAD_HOSTNAME, 3);
+      term(kZone, kPreferredSpread, 0, 5);
       raise(kZone);
       raise(kHost);
       break;

@@ -11,6 +11,7 @@
 #include "penstock/base/status.h"
 #include "penstock/descriptor/descriptor.h"
 #include "penstock/sched/rescorer.h"
+#include "table_scenarios.h"
 
 namespace penstock::bench {
 namespace {
@@ -77,13 +78,6 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
                    values.end());
   return values[values.size() / 2];
-}
-
-void take_percentiles(std::vector<std::uint32_t>* times, Line* line) {
-  std::sort(times->begin(), times->end());
-  line->p50_us = percentile(*times, 50) / 1000;
-  line->p99_us = percentile(*times, 99) / 1000;
-  line->max_us = times->empty() ? 0 : times->back() / 1000.0;
 }
 
 // Places the tasks through Rescorer: first in batches for the rate, then one by one for the times.
@@ -161,6 +155,17 @@ Line run_scan(const Options& options, const Scenario& scenario, const HostTable&
 
 }  // namespace
 
+void take_percentiles(std::vector<std::uint32_t>* times, Line* line) {
+  std::sort(times->begin(), times->end());
+  line->p50_us = percentile(*times, 50) / 1000;
+  line->p99_us = percentile(*times, 99) / 1000;
+  line->max_us = times->empty() ? 0 : times->back() / 1000.0;
+}
+
+bool wanted(const Options& options, const char* name) {
+  return std::string(name).find(options.only) != std::string::npos;
+}
+
 std::vector<Line> run_scenarios(const Options& options) {
   std::vector<Line> lines;
   const std::unique_ptr<const Kernels> scalar = scalar_kernels();
@@ -168,7 +173,7 @@ std::vector<Line> run_scenarios(const Options& options) {
   for (const std::uint32_t nodes : options.nodes) {
     const HostTable cluster = make_cluster(nodes);
     for (const Scenario& scenario : kScenarios) {
-      if (std::string(scenario.name).find(options.only) == std::string::npos) continue;
+      if (!wanted(options, scenario.name)) continue;
       const penstock_task task = make_task(*cluster.header(), scenario.shape, 0);
       const double limit =
           1e9 / read_ns(scanned_bytes(*cluster.header(), task), options.scan_seconds / 2);
@@ -185,6 +190,8 @@ std::vector<Line> run_scenarios(const Options& options) {
       }
       keep(run_incremental(options, scenario, cluster));
     }
+    run_table_scenarios(options, nodes, &lines);
+    run_cluster_scenarios(options, nodes, &lines);
   }
   return lines;
 }
