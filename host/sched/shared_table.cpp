@@ -140,6 +140,14 @@ Result<SharedTable> SharedTable::open(Pool& pool, const std::string& name) {
     return error(Code::corrupt, "the region '{}' holds no board of a shared table",
                  board_name(name));
   }
+  SharedTableConfig config;
+  config.name = name;
+  config.schedulers = header.schedulers;
+  config.binders = header.binders;
+  config.ring = header.ring;
+  config.log = header.log;
+  config.role_ms = header.role_ms;
+  PENSTOCK_TRY(check_config(config));
   shared.layout_ = BoardLayout(header);
   if (shared.layout_.bytes != header.bytes || header.bytes > region.bytes) {
     return error(Code::corrupt, "the board of the shared table '{}' is shorter than it says", name);

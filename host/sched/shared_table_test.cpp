@@ -317,6 +317,48 @@ TEST_P(SharedTableTest, EndWritesTheStateBackAndFreesEverything) {
   EXPECT_EQ(SharedTable::open(*pool_, "s").status().code(), Code::not_found);
 }
 
+TEST_P(SharedTableTest, CreateAndOpenRefuseWhatMakesNoSense) {
+  share(2);
+  const penstock_program program = SharedTable::open(*pool_, "s").value().program();
+  const auto made = [&](auto change, const char* table = "nodes") {
+    SharedTableConfig config;
+    config.name = "other";
+    change(config);
+    return SharedTable::create(*pool_, table, program, config).code();
+  };
+  EXPECT_EQ(made([](auto& c) { c.name = "s"; }), Code::already_exists);
+  EXPECT_EQ(made([](auto& c) { c.name = ""; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.name = "a/b"; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.schedulers = 65; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.binders = 0; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.ring = 7; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.log = 63; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.role_ms = 9; }), Code::invalid_argument);
+  EXPECT_EQ(made([](auto& c) { c.ring = 4096, c.schedulers = 64; }), Code::no_space);
+  EXPECT_EQ(made([](auto&) {}, "nothing"), Code::not_found);
+  penstock_program other = program;
+  other.ops[0].column[0] = 9;
+  SharedTableConfig config;
+  config.name = "other";
+  EXPECT_EQ(SharedTable::create(*pool_, "nodes", other, config).code(), Code::invalid_argument);
+  // A board with a good checksum and a ring of nothing.
+  const Region board = pool_->find(RegionKind::table, "s.board").value();
+  std::byte* base = pool_->resolve(board.address, board.bytes);
+  const SharedMemory memory(Platform::host(), GetParam());
+  BoardHeader header;
+  memory.load(&header, base, sizeof header);
+  const BoardHeader sound = header;
+  header.ring = 0;
+  header.checksum = checksum_of(header);
+  memory.store(base, &header, sizeof header);
+  EXPECT_EQ(SharedTable::open(*pool_, "s").status().code(), Code::invalid_argument);
+  header.checksum += 1;
+  memory.store(base, &header, sizeof header);
+  EXPECT_EQ(SharedTable::open(*pool_, "s").status().code(), Code::corrupt);
+  memory.store(base, &sound, sizeof sound);
+  EXPECT_TRUE(SharedTable::open(*pool_, "s").ok());
+}
+
 TEST_P(SharedTableTest, BadRequestsAreRefusedOneByOne) {
   share(2);
   const SharedTable shared = SharedTable::open(*pool_, "s").value();
