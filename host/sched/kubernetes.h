@@ -37,9 +37,10 @@ struct KubernetesNode {
 
 struct Toleration {
   std::string key;        // "" with Exists: every taint
-  std::string operation;  // Equal or Exists
+  std::string operation;  // Equal or Exists; Gt and Lt tolerate nothing unless `compares`
   std::string value;
-  std::string effect;  // "": every effect
+  std::string effect;     // "": every effect
+  bool compares = false;  // the feature gate TaintTolerationComparisonOperators, which v1.34 lacks
   bool operator==(const Toleration&) const = default;
 };
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <optional>
+#include <string_view>
 
 namespace penstock {
 namespace {
@@ -13,13 +16,34 @@ bool is_tolerated(const Taint& taint, const std::vector<Toleration>& tolerations
                      [&](const Toleration& toleration) { return tolerates(toleration, taint); });
 }
 
+// Go's strconv.ParseInt in base 10.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The taint's value is more (Gt) or less (Lt) than the toleration's; both are whole numbers.
+bool compares_well(const Toleration& toleration, const Taint& taint) {
+  const auto is = whole_number(taint.value), bound = whole_number(toleration.value);
+  if (!is || !bound) return false;
+  return toleration.operation == "Gt" ? *is > *bound : *is < *bound;
+}
+
 }  // namespace
 
 bool tolerates(const Toleration& toleration, const Taint& taint) {
   if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
   if (!toleration.key.empty() && toleration.key != taint.key) return false;
   if (toleration.operation == "Exists") return true;
-  // Gt and Lt are behind a gate of v1.35: without it they tolerate nothing.
+  if (toleration.operation == "Gt" || toleration.operation == "Lt") {
+    return toleration.compares && compares_well(toleration, taint);
+  }
   return toleration.operation == "Equal" && toleration.value == taint.value;
 }
 
@@ -49,8 +73,8 @@ bool tolerates_unschedulable(const std::vector<Toleration>& tolerations) {
 std::string tolerations_key(const std::vector<Toleration>& tolerations) {
   std::vector<std::string> parts;
   for (const Toleration& t : tolerations) {
-    parts.push_back(fmt::format("{}:{}={}:{} {} {}", t.key.size(), t.key, t.value.size(), t.value,
-                                t.operation, t.effect));
+    parts.push_back(fmt::format("{}:{}={}:{} {} {}{}", t.key.size(), t.key, t.value.size(), t.value,
+                                t.operation, t.effect, t.compares ? " compares" : ""));
   }
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());

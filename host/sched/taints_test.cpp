@@ -23,6 +23,15 @@ TEST(Taints, TolerationsAgreeWithKubeScheduler) {
       {{"", "Equal", "bar", ""}, foo_bar, true},
       {{"sla", "Gt", "750", "NoSchedule"}, {"sla", "950", "NoSchedule"}, false},
       {{"sla", "Lt", "950", "NoSchedule"}, {"sla", "800", "NoSchedule"}, false},
+      // With the gate that they are behind.
+      {{"sla", "Gt", "750", "NoSchedule", true}, {"sla", "950", "NoSchedule"}, true},
+      {{"sla", "Gt", "950", "NoSchedule", true}, {"sla", "950", "NoSchedule"}, false},
+      {{"sla", "Lt", "950", "NoSchedule", true}, {"sla", "-800", "NoSchedule"}, true},
+      {{"sla", "Lt", "950", "NoSchedule", true}, {"sla", "951", "NoSchedule"}, false},
+      {{"sla", "Gt", "7.5", "NoSchedule", true}, {"sla", "950", "NoSchedule"}, false},
+      {{"sla", "Gt", "750", "NoSchedule", true}, {"sla", "high", "NoSchedule"}, false},
+      {{"sla", "Gt", "750", "NoSchedule", true}, {"sla", "", "NoSchedule"}, false},
+      {{"other", "Gt", "750", "NoSchedule", true}, {"sla", "950", "NoSchedule"}, false},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(tolerates(c.toleration, c.taint), c.expected)

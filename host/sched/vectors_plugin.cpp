@@ -296,7 +296,8 @@ Result<Verdict> run_plugin_case(const VectorPlugin& plugin, const JsonField& tes
   const auto profile = read_vector_profile(plugin, feature == "filter", config);
   if (refused.present()) return check_refused(refused, profile.status());
   if (!profile.ok()) return failed(profile.status().to_string());
-  PENSTOCK_ASSIGN(const VectorCluster content, read_vector_cluster(test));
+  PENSTOCK_ASSIGN(VectorCluster content, read_vector_cluster(test));
+  for (Toleration& toleration : content.pod.tolerations) toleration.compares = !gate_name.empty();
   if (feature == "filter") {
     return run_filter_case(plugin, expect, content, profile.value(), std::move(engine));
   }

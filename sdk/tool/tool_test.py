@@ -86,7 +86,7 @@ class ToolTest(unittest.TestCase):
 class Usage(ToolTest):
     COMMANDS = ["version", "info", "pool", "pool create", "pool info", "pool check", "pool destroy",
                 "pool list", "run", "trace", "trace merge", "perf", "tune", "plan", "replay", "explain",
-                "conformance"]
+                "conformance", "vectors"]
 
     def test_every_help_has_an_example(self):
         for command in self.COMMANDS:
@@ -769,6 +769,38 @@ class Scheduling(ToolTest):
                                      expected)
         self.assert_one_line(["replay", "--nodes", nodes, "--pods", pods, "--svg", "/no/such/x.svg"],
                              "/no/such/x.svg")
+
+    VECTORS = {
+        "plugin": "TaintToleration",
+        "cases": [
+            {"id": "one", "feature": "score", "pod": {},
+             "nodes": [{"name": "a", "taints": [{"key": "k", "effect": "PreferNoSchedule"}]},
+                       {"name": "b"}],
+             "expect": {"scores": [0, 100]}},
+            {"id": "two", "feature": "filter", "config": {
+                "gate": "TaintTolerationComparisonOperators"},
+             "pod": {"tolerations": [{"key": "k", "operator": "Lt", "value": "7"}]},
+             "nodes": [{"name": "a", "taints": [
+                 {"key": "k", "value": "6", "effect": "NoSchedule"}]}],
+             "expect": {"filter": ["Success"]}},
+        ]}
+
+    def test_vectors(self):
+        right = self.path("right.json", json.dumps(self.VECTORS))
+        out, _ = tool("vectors", right)
+        self.assertIn("2 cases, 1 passed, 0 failed, 1 skipped (", out)
+        out, _ = tool("vectors", right, "--compat", "--engine", "scalar")
+        self.assertEqual(out, "2 cases, 2 passed, 0 failed, 0 skipped (scalar)\n")
+        wrong = self.path("wrong.json", json.dumps(self.VECTORS).replace("[0, 100]", "[1, 100]"))
+        out, _ = tool("vectors", right, wrong, "--engine", "simd", status=1)
+        self.assertIn(f"FAILED {wrong} one on simd: scores: expected [1, 100], found [0, 100]", out)
+        self.assertIn("4 cases, 1 passed, 1 failed, 2 skipped (simd)", out)
+        report = json.loads(tool("vectors", wrong, "--json", status=1)[0])
+        self.assertEqual((report["cases"], report["failed"]), (2, 1))
+        self.assert_one_line(["vectors", self.path("plugin.json", '{"plugin": "Node"}')],
+                             'plugin.json: plugin: found "Node"')
+        self.assert_one_line(["vectors", self.path("cut.json", '{"plugin"')], "cut.json:1")
+        self.assert_one_line(["vectors", right, "--engine", "none"], "none")
 
     CLUSTER = {
         "kind": "List",
