@@ -44,7 +44,7 @@ struct SharedSchedulerStatistics {
 class SharedScheduler {
  public:
   // So many conflicts of a task, and the binder chooses.
-  static constexpr std::uint32_t kConflictsOfATask = 3;
+  static constexpr std::uint32_t kConflictsOfATask = 2;
 
   // As scheduler `index`, with an engine that executes in the calling thread; waits up to
   // timeout_ms for a binder, until it has handled what an earlier scheduler of this index sent.
