@@ -126,6 +126,23 @@ void EventSink::failed_to_bind(const KubernetesPod& pod, const std::string& reas
   send(pod, "Warning", "FailedScheduling", "Scheduling", reason);
 }
 
+void EventSink::preempted(const std::string& victim, const std::string& victim_uid,
+                          const KubernetesPod& by, const std::string& node) {
+  KubernetesPod about;
+  about.name = victim;
+  about.uid = victim_uid;
+  send(about, "Normal", "Preempted", "Preempting",
+       fmt::format("Preempted by pod {} on node {}", by.uid, node));
+}
+
+void EventSink::nominate(const KubernetesPod& pod, const std::string& node) {
+  const json patch = {{"status", {{"nominatedNodeName", node}}}};
+  push({"PATCH",
+        "/api/v1/namespaces/" + encode_url(space_of(pod)) + "/pods/" + encode_url(short_name(pod)) +
+            "/status",
+        dump(patch), "application/strategic-merge-patch+json"});
+}
+
 void EventSink::work() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -33,6 +33,11 @@ class EventSink {
   void failed(const KubernetesPod& pod, const std::string& reason);
   // A failure that is not the cluster's: FailedScheduling without a condition.
   void failed_to_bind(const KubernetesPod& pod, const std::string& reason);
+  // Normal, Preempted, about a victim.
+  void preempted(const std::string& victim, const std::string& victim_uid, const KubernetesPod& by,
+                 const std::string& node);
+  // The status of a pod for which room is being made: nominatedNodeName.
+  void nominate(const KubernetesPod& pod, const std::string& node);
   // Forgets what was said about a pod.
   void settled(const std::string& key);
   std::uint64_t dropped() const;  // for want of room in the queue

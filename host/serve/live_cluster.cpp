@@ -22,6 +22,25 @@ bool has_ended(const json& pod) {
   return phase != status->end() && (*phase == "Succeeded" || *phase == "Failed");
 }
 
+Result<DisruptionBudget> read_budget(const JsonField& object) {
+  DisruptionBudget budget;
+  const JsonField metadata = object.member("metadata"), spec = object.member("spec"),
+                  status = object.member("status");
+  for (const JsonField* part : {&metadata, &spec, &status}) PENSTOCK_TRY(part->expect_object());
+  PENSTOCK_ASSIGN(budget.namespace_name, metadata.member("namespace").text());
+  PENSTOCK_ASSIGN(budget.name, metadata.member("name").text());
+  PENSTOCK_ASSIGN(budget.selector, read_label_selector(spec.member("selector")));
+  PENSTOCK_ASSIGN(const std::int64_t allowed,
+                  status.member("disruptionsAllowed").integer(INT32_MIN, INT32_MAX));
+  budget.allowed = static_cast<std::int32_t>(allowed);
+  PENSTOCK_TRY(status.member("disruptedPods")
+                   .each_member([&budget](const std::string& name, const JsonField&) -> Status {
+                     budget.leaving.push_back(name);
+                     return {};
+                   }));
+  return budget;
+}
+
 bool is_newer(const std::string& version, const std::string& than) {
   const auto number = [](const std::string& text, std::uint64_t* out) {
     const char* end = text.data() + text.size();
@@ -34,8 +53,8 @@ bool is_newer(const std::string& version, const std::string& than) {
 
 }  // namespace
 
-const std::vector<WatchedKind>& watched_kinds() {
-  static const std::vector<WatchedKind> kKinds = {
+std::vector<WatchedKind> watched_kinds(bool preempts) {
+  std::vector<WatchedKind> kinds = {
       {"Node", "/api/v1/nodes", ""},
       {"Pod", "/api/v1/pods", "status.phase!=Succeeded,status.phase!=Failed"},
       {"Namespace", "/api/v1/namespaces", ""},
@@ -43,7 +62,9 @@ const std::vector<WatchedKind>& watched_kinds() {
       {"ReplicationController", "/api/v1/replicationcontrollers", ""},
       {"ReplicaSet", "/apis/apps/v1/replicasets", ""},
       {"StatefulSet", "/apis/apps/v1/statefulsets", ""}};
-  return kKinds;
+  if (preempts)
+    kinds.push_back({"PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", ""});
+  return kinds;
 }
 
 LiveCluster::LiveCluster(std::unique_ptr<Cluster> cluster, const std::vector<std::string>& kinds,
@@ -134,6 +155,10 @@ Status LiveCluster::put_locked(const std::string& kind, const std::string& key,
     PENSTOCK_ASSIGN(const KubernetesPod pod, read_kubernetes_pod(field));
     return put_pod(pod);
   }
+  if (kind == "PodDisruptionBudget") {
+    PENSTOCK_ASSIGN(budgets_[key], read_budget(field));
+    return {};
+  }
   if (kind == "Namespace") {
     PENSTOCK_ASSIGN(const KubernetesNamespace space, read_kubernetes_namespace(field));
     PENSTOCK_TRY(cluster_->put_namespace(space.name, space.labels));
@@ -169,6 +194,8 @@ void LiveCluster::remove_locked(const std::string& kind, const std::string& key)
     drop_uid(key);
     status = cluster_->remove_pod(key);
     settle(key);
+  } else if (kind == "PodDisruptionBudget") {
+    budgets_.erase(key);
   } else if (kind == "Namespace") {
     status = cluster_->remove_namespace(key);
   } else {
@@ -304,6 +331,29 @@ Result<PodDecision> LiveCluster::decide_and_assume(const KubernetesPod& pod, std
   PENSTOCK_ASSIGN(PodDecision decision, cluster_->decide(pod, true, 1, candidates));
   if (!decision.node.empty()) note_assumed(pod, ttl_ms);
   return decision;
+}
+
+Result<std::pair<Preemption, std::vector<LiveCluster::Victim>>> LiveCluster::find_preemption(
+    const KubernetesPod& pod) {
+  const std::lock_guard lock(mutex_);
+  expire();
+  std::vector<DisruptionBudget> budgets;
+  for (const auto& [key, budget] : budgets_) budgets.push_back(budget);
+  PENSTOCK_ASSIGN(Preemption found, preempt(*cluster_, pod, budgets));
+  std::vector<Victim> victims;
+  for (const std::string& key : found.victims) {
+    const KubernetesPod* victim = cluster_->find_pod(key);
+    victims.push_back({key, victim == nullptr ? "" : victim->uid});
+  }
+  return std::pair(std::move(found), std::move(victims));
+}
+
+bool LiveCluster::is_making_room(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  if (cluster_->find_node(node) == nullptr) return false;
+  const auto pods = cluster_->pods_on(node);
+  return std::any_of(pods.begin(), pods.end(),
+                     [](const KubernetesPod* pod) { return pod->terminating; });
 }
 
 void LiveCluster::forget_locked(const std::string& key) {

@@ -18,6 +18,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/sched/cluster.h"
+#include "penstock/sched/preemption.h"
 #include "penstock/serve/watch.h"
 
 namespace penstock {
@@ -73,6 +74,14 @@ class LiveCluster final : public WatchSink {
   }
   // The pod occupies the node from now on; for ttl_ms, or without end if that is 0.
   Status assume(const KubernetesPod& pod, const std::string& node, std::uint64_t ttl_ms);
+  // The node on which the pod would fit once the victims are gone; with their uids.
+  struct Victim {
+    std::string key;
+    std::string uid;
+  };
+  Result<std::pair<Preemption, std::vector<Victim>>> find_preemption(const KubernetesPod& pod);
+  // Whether a pod on the node is on its way out.
+  bool is_making_room(const std::string& node) const;
   // Decides, and assumes what was decided. already_exists for a pod that has a node.
   Result<PodDecision> decide_and_assume(const KubernetesPod& pod, std::uint64_t ttl_ms,
                                         std::span<const std::string> candidates = {});
@@ -110,6 +119,7 @@ class LiveCluster final : public WatchSink {
   std::set<std::string> missing_;  // kinds that have not been listed yet
   std::map<std::string, std::uint64_t> heard_ns_;
   std::unordered_map<std::string, KubernetesPod> pending_;
+  std::map<std::string, DisruptionBudget> budgets_;
   std::unordered_map<std::string, std::string> key_of_uid_, uid_of_key_;
   std::unordered_map<std::string, Assumed> assumed_;
   std::uint64_t next_expiry_ns_ = UINT64_MAX;                   // no assumption ends before
@@ -117,13 +127,13 @@ class LiveCluster final : public WatchSink {
   std::set<std::string> unreadable_;                            // kind and key
 };
 
-// The kinds that decisions depend on, with where they are listed.
+// The kinds that decisions depend on, with where they are listed; and, for who preempts, budgets.
 struct WatchedKind {
   const char* kind;
   const char* path;
   const char* field_selector;
 };
-const std::vector<WatchedKind>& watched_kinds();
+std::vector<WatchedKind> watched_kinds(bool preempts);
 
 }  // namespace penstock
 #endif

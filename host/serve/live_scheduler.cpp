@@ -1,5 +1,6 @@
 #include "penstock/serve/live_scheduler.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "penstock/base/log.h"
@@ -11,6 +12,10 @@ namespace {
 
 // How long one look at the queue waits, and so how soon a stop or a change of leader is noticed.
 constexpr std::uint64_t kLookMs = 50;
+// How long a place is held for a pod whose victims are on their way out; twice the usual grace. The
+// next decision about the pod begins by taking this back.
+constexpr std::uint64_t kReservedMs = 60000;
+constexpr std::size_t kMostNominated = 10000;
 
 }  // namespace
 
@@ -71,11 +76,58 @@ void LiveScheduler::decide(const KubernetesPod& pod) {
   if (decision->node.empty()) {
     metrics_.decision("unschedulable", ns);
     events_.failed(pod, decision->reason);
+    if (config_.preempts && leads_()) make_room(pod);
     intake_.queue().retry(pod.name, true);
     return;
   }
   metrics_.decision("placed", ns);
+  nominated_.erase(pod.uid);
   enqueue({pod, decision->node});
+}
+
+void LiveScheduler::reserve(const KubernetesPod& pod, const std::string& node) {
+  const Status status = cluster_.assume(pod, node, kReservedMs);
+  if (!status.ok()) log::warn("{} on {}: {}", pod.name, node, status.message());
+}
+
+void LiveScheduler::make_room(KubernetesPod pod) {
+  if (const auto known = nominated_.find(pod.uid); known != nominated_.end()) {
+    pod.nominated_node = known->second;
+  }
+  auto found = cluster_.find_preemption(pod);
+  if (!found.ok()) {
+    log::warn("{}: {}", pod.name, found.status().message());
+    return;
+  }
+  const auto& [preemption, victims] = found.value();
+  if (preemption.node.empty()) {
+    log::debug("{}: {}", pod.name, preemption.reason);
+    if (cluster_.is_making_room(pod.nominated_node)) reserve(pod, pod.nominated_node);
+    return;
+  }
+  reserve(pod, preemption.node);
+  if (nominated_.size() >= kMostNominated) nominated_.clear();
+  nominated_[pod.uid] = preemption.node;
+  events_.nominate(pod, preemption.node);
+  for (const LiveCluster::Victim& victim : victims) {
+    const std::size_t slash = victim.key.find('/');
+    nlohmann::json options = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
+    // Not another pod that has taken the name.
+    if (!victim.uid.empty()) options["preconditions"] = {{"uid", victim.uid}};
+    const auto reply = api_.call("DELETE",
+                                 "/api/v1/namespaces/" + encode_url(victim.key.substr(0, slash)) +
+                                     "/pods/" + encode_url(victim.key.substr(slash + 1)),
+                                 options.dump());
+    const int status = reply.ok() ? reply.value().status : 0;
+    if (status / 100 == 2) {
+      metrics_.preempted();
+      events_.preempted(victim.key, victim.uid, pod, preemption.node);
+    } else if (status != 404) {
+      log::warn("preempting {} for {}: {}", victim.key, pod.name,
+                reply.ok() ? api_message(reply.value()) : reply.status().message());
+      return;
+    }
+  }
 }
 
 void LiveScheduler::enqueue(Binding binding) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,7 @@ struct LiveSchedulerConfig {
   std::string instance;        // of this process, in events
   std::uint32_t binders = 16;  // bindings under way at once
   PodQueueConfig queue;
+  bool preempts = false;  // deletes pods of lower priority where one fits nowhere
 };
 
 // Which pods are this scheduler's, and the queue of them.
@@ -69,6 +71,9 @@ class LiveScheduler {
     std::string node;
   };
   void decide(const KubernetesPod& pod);
+  // Makes room for a pod that fits nowhere, if pods of lower priority can go.
+  void reserve(const KubernetesPod& pod, const std::string& node);
+  void make_room(KubernetesPod pod);
   void enqueue(Binding binding);
   void bind(const Binding& binding);
   void work();
@@ -84,6 +89,9 @@ class LiveScheduler {
   std::mutex mutex_;
   std::condition_variable arrived_, idle_;
   std::deque<Binding> bindings_;
+  // Nodes where room was made, by the pod's uid: known before the API server has been told and the
+  // watch has brought it back. Of the deciding thread; bounded.
+  std::map<std::string, std::string> nominated_;
   std::uint32_t under_way_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> binders_;

@@ -54,6 +54,11 @@ struct Metrics::State {
                            .Help("Bindings refused because the pod or the object had changed")
                            .Register(registry)
                            .Add({});
+  Counter& victims = prometheus::BuildCounter()
+                         .Name("penstock_preemption_victims_total")
+                         .Help("Pods deleted so that one of higher priority fits")
+                         .Register(registry)
+                         .Add({});
   Family<Counter>& restarts = prometheus::BuildCounter()
                                   .Name("penstock_watch_restarts_total")
                                   .Help("Watches that began again, by kind and reason")
@@ -87,6 +92,8 @@ void Metrics::binding(const std::string& result) {
 }
 
 void Metrics::conflict() { state_->conflicts.Increment(); }
+
+void Metrics::preempted() { state_->victims.Increment(); }
 
 void Metrics::watch_restart(const std::string& kind, const std::string& reason) {
   state_->restarts.Add({{"kind", kind}, {"reason", reason}}).Increment();

@@ -26,6 +26,8 @@ class Metrics {
   void binding(const std::string& result);
   // penstock_conflicts_total: bindings that the API server refused because somebody was faster.
   void conflict();
+  // penstock_preemption_victims_total.
+  void preempted();
   // penstock_watch_restarts_total{kind,reason}.
   void watch_restart(const std::string& kind, const std::string& reason);
   // Any gauge, by its full name; its value as of the last call.

@@ -6,7 +6,7 @@ namespace penstock {
 
 WatchSet::WatchSet(Api& api, WatchSink& sink, const WatchOptions& options,
                    const WatchRestart& restart) {
-  for (const WatchedKind& kind : watched_kinds()) {
+  for (const WatchedKind& kind : watched_kinds(options.preempts)) {
     WatchConfig config;
     config.kind = kind.kind;
     config.path = kind.path;

@@ -16,6 +16,7 @@ struct WatchOptions {
   std::uint32_t watch_seconds = 300;
   std::uint64_t idle_ms = 150000;
   std::uint64_t resync_ms = 0;
+  bool preempts = false;  // budgets are watched, too
 };
 
 // Begins when it is made; stops and joins when it is destroyed. `api` and `sink` outlive it.

@@ -31,7 +31,7 @@ Status serve_extender(const ExtenderOptions& options) {
   PENSTOCK_ASSIGN(const SchedulerConfig rules, read_config(options.live));
   PENSTOCK_ASSIGN(const ClusterConfig config, cluster_config(options.live, rules));
   std::vector<std::string> kinds;
-  for (const WatchedKind& kind : watched_kinds()) kinds.emplace_back(kind.kind);
+  for (const WatchedKind& kind : watched_kinds(false)) kinds.emplace_back(kind.kind);
   PENSTOCK_ASSIGN(const auto cluster, LiveCluster::create(config, kinds));
   if (api == nullptr) {
     PENSTOCK_ASSIGN(const KubernetesCluster snapshot, read_kubernetes(options.snapshot));

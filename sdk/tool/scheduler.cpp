@@ -22,6 +22,7 @@ struct SchedulerOptions {
   LeaderConfig leader;
   bool no_leader_election = false;
   PodQueueConfig queue;
+  bool preempts = false;
   std::uint32_t binders = 16;
 };
 
@@ -62,23 +63,26 @@ Status run_scheduler_until_signal(SchedulerOptions options) {
   PENSTOCK_TRY(check_leader_config(options.leader));
   PENSTOCK_ASSIGN(const ClusterConfig config, cluster_config(options.live, rules));
   std::vector<std::string> kinds;
-  for (const WatchedKind& kind : watched_kinds()) kinds.emplace_back(kind.kind);
+  for (const WatchedKind& kind : watched_kinds(options.preempts)) kinds.emplace_back(kind.kind);
   const std::string& name = options.live.scheduler_name;
   PodIntake intake(platform, name, options.queue);
   PENSTOCK_ASSIGN(const auto cluster, LiveCluster::create(config, kinds, &intake));
   Metrics metrics;
   Leader leader(*api, platform, options.leader);
   const bool elects = !options.no_leader_election;
-  LiveScheduler scheduler(*cluster, intake, *api, metrics,
-                          {name, options.leader.identity, options.binders, options.queue},
-                          [&leader, elects] { return !elects || leader.leads(); });
+  LiveScheduler scheduler(
+      *cluster, intake, *api, metrics,
+      {name, options.leader.identity, options.binders, options.queue, options.preempts},
+      [&leader, elects] { return !elects || leader.leads(); });
   metrics.on_scrape([&] {
     set_cluster_gauges(*cluster, metrics);
     scheduler.set_gauges();
   });
   PENSTOCK_ASSIGN(const auto server,
                   serve(options.live, operation_routes(*cluster, metrics), metrics));
-  WatchSet watches(*api, *cluster, watch_options(options.live),
+  WatchOptions watch = watch_options(options.live);
+  watch.preempts = options.preempts;
+  WatchSet watches(*api, *cluster, watch,
                    [&metrics](const std::string& kind, const std::string& reason) {
                      metrics.watch_restart(kind, reason);
                    });
@@ -148,6 +152,8 @@ void add_scheduler(CLI::App& app, Context& context) {
              "After a first failure of a pod; doubles with each");
   add_number(*command, "--max-backoff-ms", options->queue.most_backoff_ms, 1, 3600000,
              "The longest back-off");
+  command->add_flag("--preempt", options->preempts,
+                    "Delete pods of lower priority where one fits nowhere else");
   add_number(*command, "--binders", options->binders, 1, 256, "Bindings under way at once");
   add_serving_options(*command, options->live);
   command->callback(

@@ -22,6 +22,7 @@ COLLECTIONS = {
     "/api/v1/namespaces": ("namespaces", "Namespace"),
     "/api/v1/services": ("services", "Service"),
     "/api/v1/replicationcontrollers": ("replicationcontrollers", "ReplicationController"),
+    "/apis/policy/v1/poddisruptionbudgets": ("poddisruptionbudgets", "PodDisruptionBudget"),
     "/apis/apps/v1/replicasets": ("replicasets", "ReplicaSet"),
     "/apis/apps/v1/statefulsets": ("statefulsets", "StatefulSet"),
 }
@@ -46,6 +47,7 @@ class Faults:
         self.bind_error = 0.0       # ... 500
         self.bind_lost = 0.0        # a binding is made, and its answer never comes
         self.bind_delay_s = 0.0     # how long a binding takes
+        self.grace_s = 0.5          # between the deletion of a pod and its end
         self.lease_down = False     # leases are answered 503
         self.down = False           # everything is
 
@@ -187,6 +189,8 @@ class ApiServer:
             return self.list(request, collection, kind, query)
         if method == "POST" and parts[-1] == "binding":
             return self.bind(request, f"{parts[3]}/{parts[5]}", body)
+        if method == "DELETE" and len(parts) == 6 and parts[4] == "pods":
+            return self.delete(request, f"{parts[3]}/{parts[5]}", body)
         if method == "PATCH" and parts[-1] == "status" and parts[4] == "pods":
             return self.patch_status(request, f"{parts[3]}/{parts[5]}", body)
         if method == "POST" and parts[-1] == "events":
@@ -367,13 +371,30 @@ class ApiServer:
         return self.answer(request, code, self.status(code, message) if code != 201 else
                            {"kind": "Status", "status": "Success", "code": 201})
 
+    def delete(self, request, key, body):
+        with self.lock:
+            item = self.objects["pods"].get(key)
+            if item is None:
+                return self.answer(request, 404, self.status(404, "no such pod"))
+            uid = ((body or {}).get("preconditions") or {}).get("uid")
+            if uid and uid != item["metadata"]["uid"]:
+                return self.answer(request, 409, self.status(409, "uid in precondition differs"))
+            # It takes a while to end, as pods do.
+            self.change("pods", key, lambda item: item["metadata"].update(
+                deletionTimestamp="2026-01-01T00:00:01Z"))
+        threading.Timer(self.faults.grace_s, self.remove, ("pods", key)).start()
+        return self.answer(request, 200, {"kind": "Status", "status": "Success"})
+
     def patch_status(self, request, key, body):
         with self.lock:
             if key not in self.objects["pods"]:
                 return self.answer(request, 404, self.status(404, "no such pod"))
 
             def merge(item):
-                conditions = item.setdefault("status", {}).setdefault("conditions", [])
+                status = item.setdefault("status", {})
+                if "nominatedNodeName" in body["status"]:
+                    status["nominatedNodeName"] = body["status"]["nominatedNodeName"]
+                conditions = status.setdefault("conditions", [])
                 for new in body["status"].get("conditions", []):
                     conditions[:] = [c for c in conditions if c["type"] != new["type"]] + [new]
 

@@ -606,7 +606,7 @@ class Watching(unittest.TestCase):
                 server.change("pods", key,
                               lambda item: item["spec"].update(nodeName=rng.choice(names)))
 
-    def storm(self, seed, faults, *arguments, changes=250, rounds=3):
+    def storm(self, seed, faults, *arguments, changes=250, rounds=2):
         server = ApiServer(seed)
         rng = random.Random(seed)
         for number in range(40):

@@ -199,6 +199,53 @@ class Scheduling(SchedulerTest):
         self.assertEqual(self.server.leases["kube-system/penstock-scheduler"]["spec"]
                          ["holderIdentity"], "", "the lease was given back")
 
+    def test_preemption(self):
+        self.server.put("nodes", node("node-1", "4"))
+        self.server.put("nodes", node("node-2", "4"))
+        self.server.put("pods", pod("low", "3", on="node-1", priority=5))
+        self.server.put("pods", pod("guarded", "3", on="node-2", priority=1,
+                                    labels={"app": "guarded"}))
+        self.server.put("poddisruptionbudgets", {
+            "metadata": {"name": "guard", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "guarded"}}},
+            "status": {"disruptionsAllowed": 0}})
+        high = self.server.put("pods", mine("high", "2", priority=1000))
+        # Would take the room that is made for the other, if nothing held it.
+        self.server.put("pods", mine("equal", "4", priority=1))
+        with self.scheduler("--preempt") as live:
+            self.wait_bound(["default/high"])
+            # The budget spares node-2, although its pod is of the lower priority.
+            self.assertEqual(self.node_of("default/high"), "node-1")
+            self.assertEqual(self.server.get("pods", "default/high")["status"]
+                             ["nominatedNodeName"], "node-1")
+            self.assertIsNone(self.server.get("pods", "default/low"))
+            event = wait_until(lambda: self.events("Preempted"), "an event")[0]
+            self.assertEqual(event["note"],
+                             f"Preempted by pod {high['metadata']['uid']} on node node-1")
+            self.assertEqual(event["regarding"]["name"], "low")
+            self.assertEqual(live.metric("penstock_preemption_victims_total"), 1)
+            time.sleep(0.3)
+            self.assertIsNotNone(self.server.get("pods", "default/guarded"))
+            self.assertIsNone(self.node_of("default/equal"), "1 is not more than 1")
+        deletes = [path for method, path in self.server.requests if method == "DELETE"]
+        self.assertEqual(len(deletes), 1)
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk",
+                              "kubernetes")
+        allowed = (rules(os.path.join(folder, "scheduler.yaml")) |
+                   rules(os.path.join(folder, "scheduler-preemption.yaml")))
+        for method, path in self.server.requests:
+            self.assertIn(needs(method, path), allowed, f"{method} {path}")
+
+    def test_without_preemption_nobody_is_deleted(self):
+        self.server.put("nodes", node("node-1", "4"))
+        self.server.put("pods", pod("low", "3", on="node-1", priority=0))
+        self.server.put("pods", mine("high", "2", priority=1000))
+        with self.scheduler():
+            wait_until(lambda: self.events("FailedScheduling"), "an event")
+            time.sleep(0.3)
+            self.assertIsNone(self.server.get("pods", "default/low")["metadata"].get(
+                "deletionTimestamp"))
+
     def test_it_asks_for_no_more_than_its_role_allows(self):
         self.server.put("nodes", node("node-1", "2"))
         self.server.put("pods", mine("a", "1"))
@@ -233,7 +280,7 @@ def needs(method, path):
     if parts[0] == "namespaces" and len(parts) > 2:
         parts = parts[2:]
     resource = parts[0] + (f"/{parts[2]}" if len(parts) > 2 else "")
-    verb = {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method)
+    verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method)
     if method == "GET":
         verb = "watch" if "watch=1" in query else "get" if len(parts) > 1 else "list"
     return group, resource, verb
