@@ -45,6 +45,7 @@ class Faults:
         self.slow_list = 0.0        # a list's body comes in pieces
         self.bind_conflict = 0.0    # a binding is answered 409 although it would do
         self.bind_error = 0.0       # ... 500
+        self.bind_refused = ()      # keys of pods whose bindings are answered 500
         self.bind_lost = 0.0        # a binding is made, and its answer never comes
         self.bind_delay_s = 0.0     # how long a binding takes
         self.grace_s = 0.5          # between the deletion of a pod and its end
@@ -348,7 +349,7 @@ class ApiServer:
         with self.lock:
             pod = self.objects["pods"].get(key)
             uid = body["metadata"].get("uid")
-            if self.chance(self.faults.bind_error):
+            if self.chance(self.faults.bind_error) or key in self.faults.bind_refused:
                 code, message = 500, "a fault"
             elif self.chance(self.faults.bind_conflict):
                 code, message = 409, "the object has been modified"

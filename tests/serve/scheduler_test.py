@@ -163,17 +163,16 @@ class Scheduling(SchedulerTest):
 
     def test_a_refused_binding_gives_the_place_back(self):
         self.server.put("nodes", node("node-1", "2"))
-        self.server.faults.bind_error = 1.0
+        self.server.faults.bind_refused = ("default/a",)
         self.server.put("pods", mine("a", "2"))
-        with self.scheduler() as live:
-            wait_until(lambda: len(self.server.attempts) >= 3, "three attempts")
-            self.assertEqual(live.state()["nodes"]["node-1"]["pods"] or ["default/a"],
-                             ["default/a"])
-            self.server.remove("pods", "default/a")
-            self.server.faults.bind_error = 0.0
+        with self.scheduler("--backoff-ms", "600000", "--max-backoff-ms", "600000") as live:
+            wait_until(lambda: self.server.attempts, "an attempt")
+            # While the other waits for its next attempt.
             self.server.put("pods", mine("b", "2"))
             self.wait_bound(["default/b"])
             wait_until(lambda: live.state()["nodes"]["node-1"]["pods"] == ["default/b"], "state")
+            self.assertEqual(live.metric("penstock_bindings_total"), 2)
+            self.assertEqual(self.server.attempts[0], ("default/a", "node-1", 500))
 
     def test_a_pod_of_the_same_name_is_another(self):
         self.server.put("nodes", node("node-1", "2"))
