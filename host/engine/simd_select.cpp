@@ -22,6 +22,14 @@ struct Scratch {
   std::vector<std::int64_t> raw[kStored];
 };
 
+// The compiler's own is a call where the processor need not have an instruction for it.
+std::uint32_t bits_set(std::uint64_t word) {
+  word -= (word >> 1) & UINT64_C(0x5555555555555555);
+  word = (word & UINT64_C(0x3333333333333333)) + ((word >> 2) & UINT64_C(0x3333333333333333));
+  word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return static_cast<std::uint32_t>((word * UINT64_C(0x0101010101010101)) >> 56);
+}
+
 template <typename Function>
 void for_each_bit(std::uint64_t word, Function function) {
   for (; word != 0; word &= word - 1) function(static_cast<std::uint32_t>(std::countr_zero(word)));
@@ -166,6 +174,16 @@ class Selection {
     }
   }
 
+  // SPREAD alone can be known not to be.
+  bool may_be_negative(const penstock_column_op& op) const {
+    if (op.op != PENSTOCK_SCORE_SPREAD) return true;
+    return std::any_of(task_.domain_terms, task_.domain_terms + task_.n_domain_terms,
+                       [&](const penstock_domain_term& term) {
+                         return term.group == op.group &&
+                                (term.kind & PENSTOCK_SPREAD_REQUIRED) != 0;
+                       });
+  }
+
   bool any_spread() const {
     return std::any_of(normalised_, normalised_ + n_normalised_,
                        [](const auto& n) { return n.op->op == PENSTOCK_SCORE_SPREAD; });
@@ -181,8 +199,9 @@ class Selection {
       std::int64_t* raw = normalised.raw == nullptr ? scores : normalised.raw + block.begin;
       score(op, block, feasible_at(block.begin), raw);
       if (op.normalise == PENSTOCK_NORMALISE_NONE) continue;
-      kernels_.extend_range(raw, op.normalise == PENSTOCK_NORMALISE_SPREAD ? 0 : INT64_MIN,
-                            feasible_at(block.begin), block.words, &normalised.range);
+      const bool ignores = op.normalise == PENSTOCK_NORMALISE_SPREAD && may_be_negative(op);
+      kernels_.extend_range(raw, ignores ? 0 : INT64_MIN, feasible_at(block.begin), block.words,
+                            &normalised.range);
     }
   }
 
@@ -229,8 +248,7 @@ class Selection {
       filter(program_.ops[i], block, feasible);
     }
     std::uint32_t n = 0;
-    for (std::uint32_t w = 0; w < block.words; w++)
-      n += static_cast<std::uint32_t>(std::popcount(feasible[w]));
+    for (std::uint32_t w = 0; w < block.words; w++) n += bits_set(feasible[w]);
     result_->feasible += n;
     return n != 0;
   }

@@ -232,24 +232,30 @@ bool score(const DecisionContext& context, const penstock_column_op& op, RowBloc
 
 // ---- what follows the scores ----
 
-void extend_range(const std::int64_t* scores, std::int64_t least, const std::uint64_t* feasible,
-                  std::uint32_t words, ScoreRange* range) {
+template <bool kLimited>
+void extend_range_of(const std::int64_t* scores, std::int64_t least, const std::uint64_t* feasible,
+                     std::uint32_t words, ScoreRange* range) {
   const std::size_t lanes = hn::Lanes(kInt);
+  const Int highest = integer(INT64_MAX);
+  const Int lowest = integer(INT64_MIN);
+  const Int limit = integer(least);
   Int min = integer(range->any ? range->min : INT64_MAX);
   Int max = integer(range->any ? range->max : INT64_MIN);
-  const Int limit = integer(least);
   IntMask any = hn::FirstN(kInt, 0);
   IntMask ignored = any;
   for (std::uint32_t w = 0; w < words; w++) {
     if (feasible[w] == 0) continue;
+    if (!kLimited) range->any = true;
     for (std::size_t i = 0; i < 64; i += lanes) {
       const Int v = load(scores + w * 64 + i);
-      const IntMask present = bits_mask(feasible[w], i);
-      const IntMask counts = hn::AndNot(limit > v, present);
-      ignored = hn::Or(ignored, hn::And(limit > v, present));
-      any = hn::Or(any, counts);
-      min = hn::Min(min, hn::IfThenElse(counts, v, min));
-      max = hn::Max(max, hn::IfThenElse(counts, v, max));
+      IntMask counts = bits_mask(feasible[w], i);
+      if (kLimited) {
+        ignored = hn::Or(ignored, hn::And(limit > v, counts));
+        counts = hn::AndNot(limit > v, counts);
+        any = hn::Or(any, counts);
+      }
+      min = hn::Min(min, hn::IfThenElse(counts, v, highest));
+      max = hn::Max(max, hn::IfThenElse(counts, v, lowest));
     }
   }
   range->any = range->any || !hn::AllFalse(kInt, any);
@@ -257,6 +263,11 @@ void extend_range(const std::int64_t* scores, std::int64_t least, const std::uin
   if (!range->any) return;
   range->min = hn::GetLane(hn::MinOfLanes(kInt, min));
   range->max = hn::GetLane(hn::MaxOfLanes(kInt, max));
+}
+void extend_range(const std::int64_t* scores, std::int64_t least, const std::uint64_t* feasible,
+                  std::uint32_t words, ScoreRange* range) {
+  (least == INT64_MIN ? extend_range_of<false> : extend_range_of<true>)(scores, least, feasible,
+                                                                        words, range);
 }
 
 // A normalised score is offset + sign * trunc((factor * score + shift) / divisor), with all of it

@@ -136,14 +136,15 @@ inline bool domains_score(const DecisionContext& context, const penstock_column_
 // domain. What a domain adds is worked out once for the domains in use, if they are few.
 struct SpreadTerm {
   static constexpr std::uint32_t kKnown = 64;
+  static constexpr std::uint32_t kFew = 8;
 
   TermColumns<HalfCell> columns;
   Real log;
   Real skew_less_1;
   bool required;
-  Int known_end;  // unknown slots begin here: slot 0 is of rows without a domain, d + 1 of domain d
-  Real known_few;  // the first slots, as many as there are lanes
-  bool few;        // there are no more
+  Int unknown;     // bits of unknown slots; slot 0 is of rows without a domain, d + 1 of domain d
+  Real known_few;  // the slots, if there are as many as lanes
+  bool few;
   double known[kKnown];
 
   void set(const TableView& table, const penstock_domain_term& term, double log_of_size) {
@@ -153,26 +154,29 @@ struct SpreadTerm {
     skew_less_1 = real(skew);
     required = (term.kind & PENSTOCK_SPREAD_REQUIRED) != 0 && columns.domain != nullptr;
     if (columns.domain == nullptr) return;
-    std::fill_n(known, hn::Lanes(kReal), 0.0);
-    std::uint32_t n = 1;
-    for (; n < kKnown && n <= term.domains; n++)
-      known[n] =
-          std::clamp(columns.count[n - 1], 0, PENSTOCK_MAX_DOMAIN_COUNT) * log_of_size + skew;
-    known_end = integer(n);
-    known_few = hn::LoadU(kReal, known);
-    few = n <= hn::Lanes(kReal);
+    // Count columns have 64 cells and more.
+    const std::uint32_t n = term.domains < kFew ? kFew : kKnown;
+    known[0] = 0;
+    for (std::uint32_t slot = 1; slot < n; slot++) {
+      const std::int32_t count = std::clamp(columns.count[slot - 1], 0, PENSTOCK_MAX_DOMAIN_COUNT);
+      known[slot] = count * log_of_size + skew;
+    }
+    unknown = integer(~std::int64_t{n - 1});
+    few = n == hn::Lanes(kReal);
+    if (few) known_few = hn::LoadU(kReal, known);
   }
 
   HWY_INLINE Real of(const DomainCounts<HalfCell>& counts) const {
     return hn::PromoteTo(kReal, counts.n) * log + skew_less_1;
   }
-  // Also takes down in `ignored`, as a value above 0, where a required domain is missing.
+  // With kRequired also takes down in `ignored`, as a value above 0, where a required domain is
+  // missing.
+  template <bool kRequired>
   HWY_INLINE Real at(std::size_t row, Real& ignored) const {
     if (columns.domain == nullptr) return of(columns.at(row));
     const Int slot = hn::PromoteTo(kInt, hn::LoadU(kHalfCell, columns.domain + row)) + integer(1);
-    const IntMask is_known = hn::And(known_end > slot, slot > integer(-1));
-    if (HWY_LIKELY(hn::AllTrue(kInt, is_known))) {
-      if (required)
+    if (HWY_LIKELY(hn::AllTrue(kInt, hn::And(slot, unknown) == hn::Zero(kInt)))) {
+      if (kRequired && required)
         ignored = hn::IfThenElse(hn::RebindMask(kReal, slot == hn::Zero(kInt)), real(1), ignored);
 #if HWY_TARGET != HWY_SCALAR
       if (few) return hn::TableLookupLanes(known_few, hn::IndicesFromVec(kReal, slot));
@@ -182,26 +186,48 @@ struct SpreadTerm {
     const auto counts = columns.at(row);
     const Real valid = hn::PromoteTo(kReal, hn::VecFromMask(kHalfCell, counts.valid));
     const RealMask missing = valid == hn::Zero(kReal);
-    if (required) ignored = hn::IfThenElse(missing, real(1), ignored);
+    if (kRequired && required) ignored = hn::IfThenElse(missing, real(1), ignored);
     return hn::IfThenZeroElse(missing, of(counts));
   }
 };
+
+template <bool kRequired>
+void spread_score_of(const SpreadTerm* terms, std::uint32_t n, RowBlock block,
+                     std::int64_t* scores) {
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kReal)) {
+    Real ignored = hn::Zero(kReal);
+    // 0 and a term that is not negative are that term.
+    Real s = terms[0].at<kRequired>(block.begin + row, ignored);
+    for (std::uint32_t t = 1; t < n; t++)
+      s = s + terms[t].at<kRequired>(block.begin + row, ignored);
+    s = s + real(kBelowHalf);
+    if (kRequired) {
+      const RealMask left_out = ignored > hn::Zero(kReal);
+      store_integer(hn::IfThenElse(left_out, real(-1), hn::Floor(s)), scores + row);
+    } else {
+      store_floor(s, scores + row);
+    }
+  }
+}
 
 inline bool spread_score(const DecisionContext& context, const penstock_column_op& op,
                          RowBlock block, std::int64_t* scores) {
   SpreadTerm terms[PENSTOCK_MAX_DOMAIN_TERMS];
   std::uint32_t n = 0;
+  bool any_required = false;
   for (std::uint32_t t = 0; t < context.task.n_domain_terms; t++) {
     const penstock_domain_term& term = context.task.domain_terms[t];
-    if (term.group == op.group) terms[n++].set(context.table, term, context.terms[t].log);
+    if (term.group != op.group) continue;
+    terms[n].set(context.table, term, context.terms[t].log);
+    any_required = any_required || terms[n].required;
+    n++;
   }
-  const Real zero = hn::Zero(kReal);
-  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kReal)) {
-    Real s = zero;
-    Real ignored = zero;
-    for (std::uint32_t t = 0; t < n; t++) s = s + terms[t].at(block.begin + row, ignored);
-    const Real score = hn::IfThenElse(ignored > zero, real(-1), round_positive(s));
-    store_integer(score, scores + row);
+  if (n == 0) {
+    std::fill_n(scores, block.words * 64, 0);
+  } else if (any_required) {
+    spread_score_of<true>(terms, n, block, scores);
+  } else {
+    spread_score_of<false>(terms, n, block, scores);
   }
   return true;
 }

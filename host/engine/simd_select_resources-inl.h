@@ -106,7 +106,7 @@ bool allocation_score_of(const Resources& list, RowBlock block, std::int64_t* sc
     }
     // Nearly always all of them are there.
     if (HWY_LIKELY(hn::AllTrue(kInt, smallest == integer(1)))) {
-      store_integer(hn::Floor(sum * reciprocal), scores + row);
+      store_floor(sum * reciprocal, scores + row);
     } else {
       allocation_score_of_some<kLeast>(list, row, scores);
     }
@@ -203,7 +203,7 @@ inline bool ratio_score(const TableView& table, const penstock_program& program,
     }
     const RealMask any = weights > zero;
     const Real mean = hn::IfThenElseZero(any, sum / hn::IfThenElse(any, weights, real(1)));
-    store_integer(round_positive(mean), scores + row);
+    store_floor(mean + real(kBelowHalf), scores + row);
   }
   return all_below(cells);
 }

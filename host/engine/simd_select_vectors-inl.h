@@ -63,9 +63,19 @@ HWY_INLINE Real truncate(Real v) {
   return hn::Min(hn::Max(v, hn::Neg(limit)), limit);
 }
 
-// Rounds half away from zero, for 0 <= v < 2^50. What is added is the number below 0.5: with it the
-// sum of k + 0.5 is rounded up to k + 1, and that of the number below k + 0.5 stays below.
-HWY_INLINE Real round_positive(Real v) { return hn::Floor(v + real(0.49999999999999994)); }
+// floor(v) for 0 <= v < 2^50.
+HWY_INLINE void store_floor(Real v, std::int64_t* p) {
+#if HWY_TARGET == HWY_AVX3
+  hn::StoreU(hn::ConvertTo(kInt, v), kInt, p);
+#else
+  store_integer(hn::Floor(v), p);
+#endif
+}
+
+// What to add before a floor that is to round half away from zero, for 0 <= v < 2^50: the number
+// below 0.5. With it the sum of k + 0.5 is rounded up to k + 1, and that of the number below k +
+// 0.5 stays below.
+constexpr double kBelowHalf = 0.49999999999999994;
 
 // Bit i of the result: lane i of the mask.
 HWY_INLINE std::uint64_t mask_bits(IntMask mask) {
