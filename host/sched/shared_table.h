@@ -85,7 +85,9 @@ class SharedTable {
                        const SharedTableConfig& config);
   static Result<SharedTable> open(Pool& pool, const std::string& name);
   // Ends the sharing: writes the newest state back into the node table and frees all regions of the
-  // shared table. busy while a process of it lives.
+  // shared table, which stay until then whoever dies. busy while a process of it lives. A NodeTable
+  // that has the table open does not know which tasks set bits meanwhile, and so cannot release
+  // them.
   static Status end(Pool& pool, const std::string& name);
 
   Pool& pool() const { return *pool_; }

@@ -57,7 +57,7 @@ class SharedTableTest : public testing::TestWithParam<Coherence> {
     ASSERT_TRUE(table_->add_nodes(nodes).ok());
     Policy policy;
     policy.name = "plain";
-    policy.filters = {"fit", "gpu"};
+    policy.filters = {"ports", "fit", "gpu"};
     const Program program = compile_policy(policy, *table_).value();
     SharedTableConfig shared;
     shared.name = "s";
@@ -176,6 +176,35 @@ TEST_P(SharedTableTest, ABatchSeesItselfAndOthersTakeGpusMeanwhile) {
     EXPECT_EQ(scheduler->table().gpu[0], 0);
     EXPECT_EQ(scheduler->table().column(scheduler->table().requested, 2)[0], 1000);
   }
+}
+
+// Nobody counts who set a bit, so that a copy in which it was set in vain is read anew.
+TEST_P(SharedTableTest, APortThatAnotherTookIsNotTakenInTheCopyEither) {
+  share(3);
+  serve(0);
+  auto a = scheduler(0), b = scheduler(1);
+  ASSERT_TRUE(a && b);
+  constexpr std::uint16_t kPort = 5;
+  SharedTask port = task(100, 0, 1);
+  port.task.set_bits[0] = kPort;
+  port.task.n_terms = 1;
+  port.task.terms[0] = {kPort, static_cast<std::uint8_t>(TermGroup::ports), 1, 0};
+  ASSERT_EQ(a->place(std::vector{port}, 1, kTimeoutMs).value()[0].row, 0);
+  const auto placed = b->place(std::vector{port, port}, 4, kTimeoutMs);
+  ASSERT_TRUE(placed.ok()) << placed.status().to_string();
+  // The copy of b had them on rows 0 and 1; only the first has to go elsewhere.
+  EXPECT_EQ(placed.value()[0].row, 2);
+  EXPECT_EQ(placed.value()[0].conflicts, 1u);
+  EXPECT_EQ(placed.value()[1].row, 1);
+  ASSERT_TRUE(a->refresh().ok());
+  for (SharedScheduler* scheduler : {a.get(), b.get()}) {
+    EXPECT_EQ(scheduler->table().bit_column(kPort)[0], 7u);
+    for (std::uint32_t row = 0; row < 3; ++row) {
+      EXPECT_EQ(scheduler->table().requested[row], 100);
+    }
+  }
+  EXPECT_EQ(b->place(std::vector{port}, 4, kTimeoutMs).value()[0].status, PlacementStatus::no_node);
+  EXPECT_EQ(b->release(port, 0, 0, kTimeoutMs).code(), Code::unsupported);
 }
 
 TEST_P(SharedTableTest, AnotherBinderGoesOnWhereTheLastOneStopped) {

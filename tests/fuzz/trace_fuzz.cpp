@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "penstock/sched/fgd.h"
 #include "penstock/sched/trace.h"
 #include "penstock/sched/trace_table.h"
 
@@ -20,8 +21,14 @@ void place(const std::vector<penstock::TraceNode>& nodes,
     auto task = make_trace_task(*table.value(), pod);
     if (task.ok()) tasks.push_back(std::move(task).value());
   }
+  const auto typical = make_typical_tasks(*table.value(), pods);
+  if (!typical.ok()) return;
+  CompileOptions options;
+  options.typical = &typical.value();
   for (const Policy& policy : built_in_policies()) {
-    const auto decisions = table.value()->place(policy, tasks, true);
+    const auto decisions = table.value()->place(policy, tasks, true, options);
+    // Nothing about a list of pods makes a policy unfit for their table.
+    if (decisions.status().code() == Code::invalid_argument) std::abort();
     if (decisions.ok() && decisions.value().size() != tasks.size()) std::abort();
   }
 }
