@@ -93,7 +93,13 @@ NodeVerdict Cluster::State::verdict(const Prepared& prepared, const DecisionCont
 Status Cluster::State::compare(const Prepared& prepared, std::uint32_t feasible,
                                const std::vector<std::int64_t>* totals) {
   penstock_result result{};
-  PENSTOCK_TRY(table->select(prepared.program->record, {&prepared.task.record, 1}, false, &result));
+  // A scan by the engine's own instructions, where decisions may be kept up to date otherwise.
+  if (const Kernels* kernels = engine->direct_kernels(); kernels != nullptr) {
+    kernels->select(table->view(), prepared.program->record, prepared.task.record, false, &result);
+  } else {
+    PENSTOCK_TRY(
+        table->select(prepared.program->record, {&prepared.task.record, 1}, false, &result));
+  }
   bool same = result.feasible == feasible;
   for (std::uint32_t i = 0; same && totals != nullptr && i < result.n_best; ++i) {
     same = (*totals)[static_cast<std::size_t>(result.best[i].row)] == result.best[i].score;

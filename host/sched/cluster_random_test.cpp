@@ -101,7 +101,7 @@ void add_node_terms(Dice& dice, KubernetesPod* pod) {
     pod->has_required = true;
     pod->required = {{{{"rack", "Lt", {"3"}}}, {}}, {{{"disk", "NotIn", {"hdd"}}}, {}}};
   }
-  for (int i = dice.below(3); i > 0; --i) {
+  for (int i = dice.one_in(8) ? 5 + dice.below(4) : dice.below(3); i > 0; --i) {
     pod->preferred.push_back(
         {1 + dice.below(100),
          {{{dice.of<const char*>({"disk", "rack", kZone}), "In", {"ssd", "1", "z2"}}}, {}}});

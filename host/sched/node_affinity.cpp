@@ -6,6 +6,7 @@
 #include <bit>
 #include <charconv>
 #include <optional>
+#include <set>
 
 namespace penstock {
 namespace {
@@ -124,14 +125,34 @@ Status add_preferred_terms(NodeTable* table, const std::vector<PreferredTerm>& t
     }
     return {};
   }
-  // The sum of the weights in binary: a column for each digit, weighed as the digit.
+  // The sums that nodes have now: a column for each of them, or for each binary digit that occurs,
+  // whichever are fewer. A task is made again when nodes change.
   std::string key = "preferred";
-  std::uint64_t most = 0;
   for (const PreferredTerm& preferred : terms) {
     key += fmt::format(" {}*{}", preferred.weight, key_of(preferred.term));
-    most += static_cast<std::uint64_t>(preferred.weight);
   }
-  for (int digit = 0; digit < static_cast<int>(std::bit_width(most)); ++digit) {
+  std::set<std::int64_t> sums;
+  std::int64_t digits = 0;
+  for (std::uint32_t row = 0; row < table->rows(); ++row) {
+    if (!table->holds_node(row)) continue;
+    const std::int64_t sum = preferred_weight(terms, table->catalogue().node(row));
+    digits |= sum;
+    if (sum != 0) sums.insert(sum);
+  }
+  if (sums.size() < static_cast<std::size_t>(std::popcount(static_cast<std::uint64_t>(digits)))) {
+    for (const std::int64_t sum : sums) {
+      PENSTOCK_ASSIGN(
+          const std::uint16_t column,
+          table->intern(fmt::format("sum {} of {}", sum, key), [terms, sum](const NodeFacts& node) {
+            return preferred_weight(terms, node) == sum;
+          }));
+      PENSTOCK_TRY(add_term(task, TermGroup::preferred_affinity, column, false,
+                            static_cast<std::int32_t>(sum)));
+    }
+    return {};
+  }
+  for (; digits != 0; digits &= digits - 1) {
+    const int digit = std::countr_zero(static_cast<std::uint64_t>(digits));
     PENSTOCK_ASSIGN(const std::uint16_t column,
                     table->intern(fmt::format("digit {} of {}", digit, key),
                                   [terms, digit](const NodeFacts& node) {
