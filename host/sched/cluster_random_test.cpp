@@ -172,6 +172,8 @@ class Trial {
     }
     if (!testing::Test::HasFatalFailure()) compare_counts();
   }
+  // How many count columns were.
+  std::uint64_t compared() const { return compared_; }
 
  private:
   template <typename Act>
@@ -201,6 +203,7 @@ class Trial {
 
   Dice dice_;
   int next_ = 0;
+  std::uint64_t compared_ = 0;
   plain::World world_;
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<KubernetesPod> asked_;
@@ -325,17 +328,15 @@ void Trial::compare_counts() {
     return out;
   };
   for (auto& cluster : clusters_) {
-    int compared = 0;
     for (std::uint32_t i = 0; i < cluster->catalogue().count_columns(); ++i) {
       const std::string& key = cluster->catalogue().count_column(i).key;
       if (!key.starts_with("pods ") && !key.starts_with("nodes ")) continue;
       for (std::uint32_t j = 0; j < fresh->catalogue().count_columns(); ++j) {
         if (fresh->catalogue().count_column(j).key != key) continue;
         ASSERT_EQ(counts(*cluster, i), counts(*fresh, j)) << key;
-        ++compared;
+        ++compared_;
       }
     }
-    EXPECT_TRUE(asked_.size() <= 8 || compared > 0);
   }
 }
 
@@ -343,12 +344,16 @@ TEST(RandomClusters, AgreeWithThePlainFormulas) {
   const char* only = std::getenv("PENSTOCK_CLUSTER_SEED");
   const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
   const std::uint64_t last = only != nullptr ? first : PENSTOCK_CLUSTERS;
+  std::uint64_t compared = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Trial trial(seed);
     trial.run();
+    compared += trial.compared();
     if (HasFatalFailure() || HasNonfatalFailure()) return;
   }
+  // Several in each cluster, of which there are two.
+  EXPECT_TRUE(only != nullptr || compared > 5 * last) << compared;
 }
 
 }  // namespace
