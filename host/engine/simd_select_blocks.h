@@ -52,9 +52,9 @@ struct BlockKernels {
 
 // What is asked of whole columns of domains and counts.
 struct DomainKernels {
-  // Of 64 rows from `row` on, which have a domain in the column.
-  std::uint64_t (*rows_with_domain)(const TableView& table, std::uint32_t column,
-                                    std::uint32_t row);
+  // Of 64 rows from `row` on, which have a domain below `end` in the column.
+  std::uint64_t (*rows_with_domain)(const TableView& table, std::uint32_t column, std::uint32_t row,
+                                    std::uint32_t end);
   // Adds the domains of those of 64 rows from `row` on that are set in `rows`, all of which have
   // one, to the bits of *seen. False, and nothing is added, if one is above 63.
   bool (*low_domains)(const TableView& table, std::uint32_t column, std::uint32_t row,

@@ -50,6 +50,7 @@ class Sizes {
   // How many different domains the rows have, and one if some have none.
   std::uint32_t domains(std::uint32_t column) const {
     if (column == PENSTOCK_ROW_DOMAIN) return rows();
+    const DomainKernels& kernels = domain_kernels();
     std::uint64_t low = 0;  // domains below 64
     std::uint32_t high = 0;
     bool without = false;
@@ -57,11 +58,15 @@ class Sizes {
     bool used = false;
     for (std::uint32_t row = 0; row < table_.header->rows; row += 64) {
       std::uint64_t rows = counted(row);
+      // Nearly all rows have one of the first domains, which have been seen soon.
+      const auto known = static_cast<std::uint32_t>(std::countr_one(low));
+      rows &= ~kernels.rows_with_domain(table_, column, row, known);
       if (rows == 0) continue;
-      const std::uint64_t with = domain_kernels().rows_with_domain(table_, column, row);
+      const std::uint64_t with =
+          kernels.rows_with_domain(table_, column, row, table_.header->capacity);
       without = without || (rows & ~with) != 0;
       rows &= with;
-      if (domain_kernels().low_domains(table_, column, row, rows, &low)) continue;
+      if (kernels.low_domains(table_, column, row, rows, &low)) continue;
       if (!used) seen.resize(std::max<std::size_t>(seen.size(), table_.header->capacity));
       used = true;
       for (; rows != 0; rows &= rows - 1) {
@@ -87,7 +92,8 @@ class Sizes {
       const penstock_domain_term& term = task_.domain_terms[t];
       if (term.group == op_.group && (term.kind & PENSTOCK_SPREAD_REQUIRED) != 0 &&
           term.domain != PENSTOCK_ROW_DOMAIN)
-        rows &= domain_kernels().rows_with_domain(table_, term.domain, row);
+        rows &=
+            domain_kernels().rows_with_domain(table_, term.domain, row, table_.header->capacity);
     }
     return rows;
   }

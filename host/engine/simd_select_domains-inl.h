@@ -232,16 +232,16 @@ inline bool spread_score(const DecisionContext& context, const penstock_column_o
   return true;
 }
 
-// Of 64 rows from `row` on, which have a domain in the column.
+// Of 64 rows from `row` on, which have a domain below `end` in the column.
 inline std::uint64_t rows_with_domain(const TableView& table, std::uint32_t column,
-                                      std::uint32_t row) {
+                                      std::uint32_t row, std::uint32_t end) {
   const std::int32_t* domain = table.domain_column(column) + row;
   const Cell none = hn::Set(kCell, -1);
-  const Cell capacity = hn::Set(kCell, static_cast<std::int32_t>(table.header->capacity));
+  const Cell limit = hn::Set(kCell, static_cast<std::int32_t>(end));
   std::uint64_t rows = 0;
   for (std::size_t i = 0; i < 64; i += hn::Lanes(kCell)) {
     const Cell cell = hn::LoadU(kCell, domain + i);
-    rows |= cell_mask_bits(hn::And(cell > none, capacity > cell)) << i;
+    rows |= cell_mask_bits(hn::And(cell > none, limit > cell)) << i;
   }
   return rows;
 }
