@@ -212,7 +212,7 @@ class Bounds(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.live = snapshot("--max-body", "200000", "--max-header", "4096", "--max-connections",
-                            "8", "--request-timeout-ms", "700", "--idle-timeout-ms", "60000")
+                            "8", "--request-timeout-ms", "2000", "--idle-timeout-ms", "60000")
 
     @classmethod
     def tearDownClass(cls):
@@ -288,11 +288,11 @@ class Bounds(unittest.TestCase):
 
     def test_slow_loris(self):
         text = self.raw(b"POST /filter HTTP/1.1\r\nContent-Type: application/json\r\n",
-                        b"X-Slow: 0123456789", 0.1)
+                        b"X-Slow: 0123456789", 0.15)
         self.assertIn(" 408 ", text)
-        self.assertIn("700 ms", text)
+        self.assertIn("2000 ms", text)
         text = self.raw(b"POST /filter HTTP/1.1\r\nContent-Type: application/json\r\n"
-                        b"Content-Length: 1000\r\n\r\n", b"0123456789", 0.15)
+                        b"Content-Length: 1000\r\n\r\n", b"0123456789", 0.25)
         self.assertIn(" 408 ", text)
         self.check_serving()
 

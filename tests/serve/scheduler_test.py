@@ -19,8 +19,8 @@ from live import CLEAN, Live, node, pod, wait_until
 
 TOOL = ""
 PODS = 120
-FAST_LEASE = ("--lease-duration-ms", "2000", "--renew-deadline-ms", "1200", "--retry-period-ms",
-              "200")
+FAST_LEASE = ("--lease-duration-ms", "3000", "--renew-deadline-ms", "2000", "--retry-period-ms",
+              "300")
 FAST_RETRY = ("--backoff-ms", "50", "--max-backoff-ms", "200")
 
 
@@ -166,7 +166,7 @@ class Scheduling(SchedulerTest):
         self.server.faults.bind_refused = ("default/a",)
         self.server.put("pods", mine("a", "2"))
         with self.scheduler("--backoff-ms", "600000", "--max-backoff-ms", "600000") as live:
-            wait_until(lambda: self.server.attempts, "an attempt")
+            wait_until(lambda: live.metric("penstock_bindings_total") == 1, "an attempt")
             # While the other waits for its next attempt.
             self.server.put("pods", mine("b", "2"))
             self.wait_bound(["default/b"])
