@@ -1,10 +1,14 @@
 // SELECT with the host's vector instructions (Highway, chosen when the process starts).
 //
 // Rows are processed in blocks that stay in the first-level cache: filters give one bit per row,
-// a block without a feasible row is not scored, and only rows whose score beats the k-th best so
-// far are looked at one by one. Columns are int64; quotients come from float64 division, which is
-// exact where dividend + divisor < 2^53 (simd_select_ops-inl.h has the proof). A block that holds
-// larger cells, or cells outside of their bounds, is given to the scalar functions.
+// and a block without a feasible row is not scored. Operations for which the task names nothing add
+// a constant. Those that are normalised need the range of all rows' scores, and SPREAD the number
+// of feasible rows and domains: their raw scores are kept per thread and weighed in a last pass.
+// There a program's percentages after the first are worked out only for rows that they could still
+// make one of the best, and only rows whose score beats the k-th best so far are looked at one by
+// one. Columns are int64; quotients come from float64 and are exact (simd_select_vectors-inl.h and
+// simd_select_resources-inl.h say why). A block that holds larger cells than that is exact for, or
+// cells outside of their bounds, is given to the scalar functions.
 #ifndef PENSTOCK_ENGINE_SIMD_SELECT_H_
 #define PENSTOCK_ENGINE_SIMD_SELECT_H_
 
