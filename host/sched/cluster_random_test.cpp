@@ -129,9 +129,8 @@ KubernetesPod random_pod(Dice& dice, int number) {
   for (int i = dice.one_in(4) ? 1 + dice.below(2) : 0; i > 0; --i) {
     pod.affinity.required.push_back(random_term(dice));
   }
-  for (int i = dice.one_in(4) ? 1 + dice.below(2) : 0; i > 0; --i) {
-    pod.anti_affinity.required.push_back(random_term(dice));
-  }
+  const int shuns = dice.one_in(25) ? 13 : dice.one_in(4) ? 1 + dice.below(2) : 0;
+  for (int i = shuns; i > 0; --i) pod.anti_affinity.required.push_back(random_term(dice));
   const int many = dice.one_in(20) ? 8 : 2;
   for (int i = dice.one_in(3) ? dice.below(many) : 0; i > 0; --i) {
     pod.affinity.preferred.push_back({1 + dice.below(100), random_term(dice)});

@@ -243,5 +243,25 @@ TEST(PodAffinity, ManyTermsAreFolded) {
   EXPECT_EQ(cluster->pods_on("a").size(), 1u);
 }
 
+// The first of a group goes anywhere with the labels, and the second to the first, also when there
+// are more terms than a record holds.
+TEST(PodAffinity, ManyRequiredTermsAreFolded) {
+  std::vector<KubernetesNode> nodes = four_nodes();
+  KubernetesPod replica = pod("n/1", {{"app", "1"}});
+  for (int i = 0; i < 14; ++i) {
+    const std::string topology = "t" + std::to_string(i);
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (n < 3 || i > 0) nodes[n].facts.labels[topology] = nodes[n].facts.name;
+    }
+    replica.affinity.required.push_back(term(topology, selector("app", "1")));
+  }
+  const auto cluster = rig::cluster(nodes);
+  EXPECT_THAT(rig::verdicts(*cluster, replica), ElementsAre(kFine, kFine, kFine, kAffinity));
+  ASSERT_TRUE(cluster->assume(replica, "x").ok());
+  replica.name = "n/2";
+  EXPECT_THAT(rig::verdicts(*cluster, replica),
+              ElementsAre(kAffinity, kAffinity, kFine, kAffinity));
+}
+
 }  // namespace
 }  // namespace penstock
