@@ -111,7 +111,7 @@ penstock_program default_program(const penstock_node_table& header) {
 penstock_task make_task(const penstock_node_table& header, Shape shape, std::uint32_t kind) {
   penstock_task task = {};
   task.row = -1;
-  task.request[0] = 100 + 50 * (kind % 64);
+  task.request[0] = 50 + 5 * (kind % 64);  // 100,000 fit 1,000 nodes
   task.request[1] = (200 + 10 * static_cast<std::int64_t>(kind % 64)) << 20;
   task.request[3] = 1;
   std::copy_n(task.request, kResources, task.scored_request);

@@ -22,8 +22,8 @@ struct Scenario {
   const char* name;
   Shape shape;
   std::uint32_t classes;
-  std::uint64_t of_each;      // so many of a class one after another, then of the next one
-  bool one_per_node = false;  // at most as many tasks as nodes that they may use
+  std::uint64_t of_each;  // so many of a class one after another, then of the next one
+  double per_node = 0;    // at most so many tasks for each node, which have to find a place; 0: any
 };
 
 constexpr Scenario kScenarios[] = {
@@ -33,8 +33,8 @@ constexpr Scenario kScenarios[] = {
     {"owners of 5000 replicas", Shape::replica, 20, 5000},
     {"8 owners in turn", Shape::replica, 8, 1},
     {"zone spread, required", Shape::zone_spread, 1, 1},
-    {"host anti-affinity, required", Shape::host_anti, 1, 1, true},
-    {"zone affinity, required", Shape::zone_affinity, 1, 1},
+    {"host anti-affinity, required", Shape::host_anti, 1, 1, 0.8},
+    {"zone affinity, required", Shape::zone_affinity, 1, 1, 15},
     {"zone affinity, preferred", Shape::preferred, 1, 1},
 };
 
@@ -70,8 +70,8 @@ class Tasks {
 };
 
 std::uint64_t tasks_of(const Options& options, const Scenario& scenario, std::uint32_t nodes) {
-  if (!scenario.one_per_node) return options.tasks;
-  return std::min<std::uint64_t>(options.tasks, nodes * 4 / 5);
+  if (scenario.per_node == 0) return options.tasks;
+  return std::min(options.tasks, static_cast<std::uint64_t>(nodes * scenario.per_node));
 }
 
 double median(std::vector<double> values) {
