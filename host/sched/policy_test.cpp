@@ -1,4 +1,5 @@
 #include "penstock/sched/policy.h"
+#include "penstock/sched/fgd.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,8 +33,16 @@ std::unique_ptr<NodeTable> gpu_table() {
 
 TEST(Policy, TheBuiltInOnesCompile) {
   const auto table = gpu_table();
+  TypicalTasks typical;
+  penstock_typical& whole_gpu = typical.tasks.emplace_back();
+  whole_gpu.gpu_count = 1;
+  whole_gpu.gpu_milli = 1000;
+  whole_gpu.weight = 1;
+  typical.total = 1;
+  CompileOptions options;
+  options.typical = &typical;
   for (const Policy& policy : built_in_policies()) {
-    const auto program = compile_policy(policy, *table);
+    const auto program = compile_policy(policy, *table, options);
     ASSERT_TRUE(program.ok()) << policy.name << ": " << program.status().to_string();
     EXPECT_EQ(program.value().record.n_ops, policy.filters.size() + policy.scores.size());
     EXPECT_EQ(program.value().names.size(), program.value().record.n_ops);
