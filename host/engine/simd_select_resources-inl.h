@@ -125,6 +125,74 @@ bool allocation_score(const TableView& table, const penstock_column_op& op,
   return true;
 }
 
+// One vector of rows, by the definition's own operations.
+HWY_NOINLINE inline void balanced_score_of_some(const Resources& list, std::size_t row,
+                                                std::int64_t* scores) {
+  const Real zero = hn::Zero(kReal);
+  const Real one = real(1);
+  Real fractions[PENSTOCK_MAX_RESOURCES];
+  RealMask counts[PENSTOCK_MAX_RESOURCES];
+  Real n = zero;
+  Real total = zero;
+  Real difference = zero;  // of the first two that count
+  for (std::uint32_t k = 0; k < list.n; k++) {
+    const Int allocatable = load(list.allocatable[k] + row);
+    counts[k] = hn::RebindMask(kReal, allocatable > hn::Zero(kInt));
+    const Real limit = hn::IfThenElse(counts[k], to_real(allocatable), one);
+    const Int used = load(list.used[k] + row) + list.request[k];
+    fractions[k] = hn::Min(one, to_real(used) / limit);
+    total = total + hn::IfThenElseZero(counts[k], fractions[k]);
+    const Real next = hn::IfThenElse(n == zero, fractions[k], difference - fractions[k]);
+    difference = hn::IfThenElse(counts[k], next, difference);
+    n = n + hn::IfThenElseZero(counts[k], one);
+  }
+  Real deviation = hn::IfThenElseZero(n == real(2), hn::Abs(difference) / real(2));
+  if (list.n > 2) {
+    const Real population = hn::Max(n, one);
+    const Real mean = total / population;
+    Real squares = zero;
+    for (std::uint32_t k = 0; k < list.n; k++) {
+      const Real off = fractions[k] - mean;
+      squares = squares + hn::IfThenElseZero(counts[k], off * off);
+    }
+    deviation = hn::IfThenElse(n > real(2), hn::Sqrt(squares / population), deviation);
+  }
+  store(truncate((one - deviation) * real(100)), scores + row);
+}
+
+// Two resources, as nearly always. Without a division, from reciprocals that are off by less than
+// 2^-21: the score before it is truncated is then off by less than kDoubt, and where no whole
+// number is that near, truncating gives what the definition gives.
+inline bool balanced_score_of_two(const Resources& list, RowBlock block, std::int64_t* scores) {
+  constexpr double kDoubt = 1.0 / 8192;
+  Word cells = hn::Zero(kWord);
+  const Real one = real(1);
+  for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
+    Real fractions[2];
+    Int smallest = integer(1);
+    for (std::uint32_t k = 0; k < 2; k++) {
+      const Int allocatable = load(list.allocatable[k] + row);
+      const Int requested = load(list.used[k] + row);
+      gather(allocatable, requested, cells);
+      smallest = hn::Min(smallest, allocatable);
+      const Real limit = to_real(allocatable);
+      const Real rough = rough_reciprocal(limit);
+      const Real reciprocal = rough * hn::NegMulAdd(limit, rough, real(2));
+      fractions[k] = hn::Min(one, to_real(requested + list.request[k]) * reciprocal);
+    }
+    const Real score = hn::NegMulAdd(hn::Abs(fractions[0] - fractions[1]), real(50), real(100));
+    const Real whole = hn::Floor(score);
+    const Real rest = score - whole;
+    const RealMask sure = hn::And(rest > real(kDoubt), rest < real(1 - kDoubt));
+    if (HWY_LIKELY(hn::AllTrue(kInt, smallest == integer(1)) && hn::AllTrue(kReal, sure))) {
+      store_integer(whole, scores + row);
+    } else {
+      balanced_score_of_some(list, row, scores);
+    }
+  }
+  return all_below(cells);
+}
+
 inline bool balanced_score(const TableView& table, const penstock_column_op& op,
                            const penstock_task& task, RowBlock block, std::int64_t* scores) {
   bool asks = false;
@@ -135,39 +203,13 @@ inline bool balanced_score(const TableView& table, const penstock_column_op& op,
   }
   Resources list;
   collect(table, op, task, table.requested, task.request, block, &list);
+  if (list.n == 2) return balanced_score_of_two(list, block, scores);
   Word cells = hn::Zero(kWord);
-  const Real zero = hn::Zero(kReal);
-  const Real one = real(1);
   for (std::size_t row = 0; row < block.words * 64; row += hn::Lanes(kInt)) {
-    Real fractions[PENSTOCK_MAX_RESOURCES];
-    RealMask counts[PENSTOCK_MAX_RESOURCES];
-    Real n = zero;
-    Real total = zero;
-    Real difference = zero;  // of the first two that count
     for (std::uint32_t k = 0; k < list.n; k++) {
-      const Int allocatable = load(list.allocatable[k] + row);
-      const Int requested = load(list.used[k] + row);
-      gather(allocatable, requested, cells);
-      counts[k] = hn::RebindMask(kReal, allocatable > hn::Zero(kInt));
-      const Real limit = hn::IfThenElse(counts[k], to_real(allocatable), one);
-      fractions[k] = hn::Min(one, to_real(requested + list.request[k]) / limit);
-      total = total + hn::IfThenElseZero(counts[k], fractions[k]);
-      const Real next = hn::IfThenElse(n == zero, fractions[k], difference - fractions[k]);
-      difference = hn::IfThenElse(counts[k], next, difference);
-      n = n + hn::IfThenElseZero(counts[k], one);
+      gather(load(list.allocatable[k] + row), load(list.used[k] + row), cells);
     }
-    Real deviation = hn::IfThenElseZero(n == real(2), hn::Abs(difference) / real(2));
-    if (list.n > 2) {
-      const Real population = hn::Max(n, one);
-      const Real mean = total / population;
-      Real squares = zero;
-      for (std::uint32_t k = 0; k < list.n; k++) {
-        const Real off = fractions[k] - mean;
-        squares = squares + hn::IfThenElseZero(counts[k], off * off);
-      }
-      deviation = hn::IfThenElse(n > real(2), hn::Sqrt(squares / population), deviation);
-    }
-    store(truncate((one - deviation) * real(100)), scores + row);
+    balanced_score_of_some(list, row, scores);
   }
   return all_below(cells);
 }

@@ -235,6 +235,48 @@ TEST_F(SimdSelect, SpreadRoundsAsTheDefinitionAroundEveryHalf) {
   }
 }
 
+// Fractions of small machines, whose scores are whole numbers or next to one all the time, and of
+// large ones. The expectation is the formula of two resources, in the order of the definition.
+TEST_F(SimdSelect, BalanceIsExactWhereWholeNumbersAreNear) {
+  HostTable table(kBlockRows, kBlockRows, 2, 0, 2, 0);
+  const TableView view = table.view();
+  penstock_column_op op = {};
+  op.op = PENSTOCK_SCORE_BALANCED;
+  op.n = 2;
+  op.column[1] = 1;
+  penstock_task task = {};
+  task.request[0] = 1;
+  for (const std::int64_t targets : hwy::SupportedAndGeneratedTargets()) {
+    use_targets(targets);
+    SeededRandom random(7);
+    std::uint64_t whole = 0;
+    for (int round = 0; round < 200; round++) {
+      std::int64_t expected[kBlockRows];
+      for (std::uint32_t row = 0; row < kBlockRows; row++) {
+        double fraction[2];
+        for (std::uint32_t r = 0; r < 2; r++) {
+          const std::int64_t machine = round % 4 != 0 ? 200 : std::int64_t{1} << 45;
+          const std::int64_t allocatable = random.between(1, machine);
+          const std::int64_t requested = random.between(0, allocatable + allocatable / 8);
+          view.column(view.allocatable, r)[row] = allocatable;
+          view.column(view.requested, r)[row] = requested;
+          fraction[r] = std::min(1.0, static_cast<double>(requested + task.request[r]) /
+                                          static_cast<double>(allocatable));
+        }
+        const double score = (1 - std::fabs(fraction[0] - fraction[1]) / 2) * 100;
+        whole += std::fabs(score - std::round(score)) < 1e-9 ? 1 : 0;
+        expected[row] = static_cast<std::int64_t>(score);
+      }
+      std::int64_t scores[kBlockRows];
+      ASSERT_TRUE(score(view, op, task, {0, kBlockWords}, scores));
+      for (std::uint32_t row = 0; row < kBlockRows; row++) {
+        ASSERT_EQ(scores[row], expected[row]) << "row " << row << " of round " << round;
+      }
+    }
+    EXPECT_GT(whole, 1000u);
+  }
+}
+
 // 100 * x / y around every multiple, where a quotient that was rounded up would show.
 TEST_F(SimdSelect, QuotientsAreExactToTheEndOfTheirRange) {
   constexpr std::int64_t kEnd = (std::int64_t{1} << 46) - 1;
