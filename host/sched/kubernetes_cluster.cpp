@@ -5,13 +5,19 @@
 
 #include "penstock/sched/node_affinity.h"
 #include "penstock/sched/ports.h"
+#include "penstock/sched/scheduler_config.h"
 #include "penstock/sched/taints.h"
 
 namespace penstock {
 
 Result<ClusterConfig> cluster_config(const std::string& policy) {
-  PENSTOCK_ASSIGN(const Policy rules, find_policy(policy));
   ClusterConfig config;
+  if (policy.find_first_of("./") != std::string::npos) {
+    PENSTOCK_ASSIGN(const SchedulerConfig file, read_scheduler_config(policy));
+    config.profile = file.profiles.front();
+    return config;
+  }
+  PENSTOCK_ASSIGN(const Policy rules, find_policy(policy));
   config.profile.scheduler_name = policy;
   if (policy == "default") return config;
   config.profile.filters = rules.filters;

@@ -15,7 +15,8 @@
 namespace penstock {
 
 // "default" is kube-scheduler's profile; every other policy of policy.h is one with its filters and
-// scores. not_found lists the names there are.
+// scores. What has a '.' or '/' is the path of a KubeSchedulerConfiguration, of which the first
+// profile counts. not_found lists the names there are.
 Result<ClusterConfig> cluster_config(const std::string& policy);
 
 // Everything of the snapshot, but the pod of that name.

@@ -12,6 +12,7 @@
 #include "penstock/sched/cluster.h"
 #include "penstock/sched/explain.h"
 #include "penstock/sched/kubernetes.h"
+#include "penstock/sched/kubernetes_cluster.h"
 #include "penstock/sched/scheduler_config.h"
 
 using penstock::Cluster;
@@ -56,13 +57,15 @@ Result<penstock::SchedulerProfile> profile_of(const penstock_cluster_config& con
                          config.scheduler_name, names);
 }
 
+Result<std::shared_ptr<penstock::Engine>> engine_of(const char* name) {
+  return penstock::make_engine(name == nullptr ? penstock::env::text(penstock::env::Id::engine)
+                                               : std::string(name));
+}
+
 Status create(const penstock_cluster_config& given, penstock_cluster** out) {
   penstock::ClusterConfig config;
   PENSTOCK_ASSIGN(config.profile, profile_of(given));
-  PENSTOCK_ASSIGN(
-      config.engine,
-      penstock::make_engine(given.engine == nullptr ? penstock::env::text(penstock::env::Id::engine)
-                                                    : std::string(given.engine)));
+  PENSTOCK_ASSIGN(config.engine, engine_of(given.engine));
   if (given.capacity != 0) config.capacity = given.capacity;
   auto handle = std::make_unique<penstock_cluster>();
   PENSTOCK_ASSIGN(handle->cluster, Cluster::create(config));
@@ -151,15 +154,12 @@ Status decide(penstock_cluster& handle, const KubernetesPod& pod, bool commit,
 }
 
 Status read(const char* path, const char* policy, const char* engine, penstock_cluster** out) {
-  penstock_cluster_config config = PENSTOCK_CLUSTER_CONFIG_INIT;
-  config.engine = engine;
-  if (policy != nullptr && std::string_view(policy) != "default") config.configuration = policy;
+  PENSTOCK_ASSIGN(penstock::ClusterConfig config,
+                  penstock::cluster_config(policy == nullptr ? "default" : policy));
   PENSTOCK_ASSIGN(const penstock::KubernetesCluster file, penstock::read_kubernetes(path));
-  config.capacity = static_cast<std::uint32_t>(file.nodes.size());
-  penstock_cluster* made = nullptr;
-  PENSTOCK_TRY(create(config, &made));
-  std::unique_ptr<penstock_cluster> handle(made);
-  PENSTOCK_TRY(handle->cluster->put_all(file));
+  PENSTOCK_ASSIGN(config.engine, engine_of(engine));
+  auto handle = std::make_unique<penstock_cluster>();
+  PENSTOCK_ASSIGN(handle->cluster, penstock::make_kubernetes_cluster(file, std::move(config)));
   for (const auto& pod : file.pods) {
     if (pod.node_name.empty()) handle->pending[pod.name] = pod;
   }

@@ -71,8 +71,10 @@ void add_explain(CLI::App& app, Context& context) {
   CLI::Option* pending =
       command->add_flag("--all-pending", options->all_pending, "Every pod that has no node yet");
   pod->excludes(pending);
-  command->add_option("--policy", options->policy, "Policy")
-      ->type_name("NAME")
+  command
+      ->add_option("--policy", options->policy,
+                   "Policy, or a file with a KubeSchedulerConfiguration")
+      ->type_name("NAME|FILE")
       ->default_str("default");
   command->add_option("--engine", options->engine, "Engine, by name")
       ->type_name("NAME")

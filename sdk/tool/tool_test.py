@@ -826,6 +826,28 @@ class Scheduling(ToolTest):
         self.assertIn("0/2 nodes are available",
                       tool("explain", "--cluster", cluster, "--pod", "huge")[0])
 
+    def test_explain_with_a_configuration(self):
+        cluster = self.path("cluster.json", json.dumps(self.CLUSTER))
+        configuration = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"plugins": {"score": {
+                "disabled": [{"name": "*"}],
+                "enabled": [{"name": "NodeResourcesFit", "weight": 7}]}},
+                "pluginConfig": [{"name": "NodeResourcesFit", "args": {
+                    "scoringStrategy": {"type": "MostAllocated",
+                                        "resources": [{"name": "cpu", "weight": 1}]}}}]}]}
+        path = self.path("configuration.yaml", json.dumps(configuration))
+        explained = json.loads(tool("explain", "--cluster", cluster, "--pod", "shop/web",
+                                    "--policy", path, "--json")[0])
+        best = [node for node in explained["nodes"] if node["feasible"]][0]
+        # 2 of 8 cores.
+        self.assertEqual([(score["score"], score["normalised"], score["weighted"])
+                          for score in best["scores"]], [("most-allocated", 25, 175)])
+        configuration["profiles"][0]["plugins"]["score"]["enabled"][0]["name"] = "NodeResourceFit"
+        self.assert_one_line(["explain", "--cluster", cluster, "--pod", "shop/web", "--policy",
+                              self.path("wrong.yaml", json.dumps(configuration))],
+                             "profiles[0].plugins.score.enabled[0].name")
+
     def test_bad_clusters(self):
         text = json.dumps(self.CLUSTER)
         for name, content, expected in (

@@ -351,7 +351,8 @@ typedef struct penstock_decision {
   { sizeof(penstock_decision), {0}, 0, 0, 0 }
 
 /* Reads what `kubectl get nodes,pods -A -o json` printed into a file, and builds its node table.
- * `policy` is a name (null: "default", what kube-scheduler does by default), `engine` too (null:
+ * `policy` is a name (null: "default", what kube-scheduler does by default) or the path of a
+ * KubeSchedulerConfiguration, of which the first profile counts; `engine` is a name (null:
  * PENSTOCK_ENGINE, or the best). PENSTOCK_INVALID_ARGUMENT names the place in the file. */
 PENSTOCK_API enum penstock_status penstock_cluster_read(const char* path, const char* policy,
                                                         const char* engine,
