@@ -27,6 +27,7 @@ constexpr std::uint32_t kSchedulers = 8;
 constexpr std::uint32_t kBinders = 3;
 constexpr std::uint32_t kTasks = PENSTOCK_SHARED_TASKS;  // of each scheduler
 constexpr std::uint32_t kBatch = 6;
+constexpr useconds_t kBatchPauseUs = 2'000'000 / ((PENSTOCK_SHARED_TASKS + kBatch - 1) / kBatch);
 // One task of so many stays, the others are given back at once: the table gets full in the end.
 constexpr std::uint32_t kStays = std::max(kTasks / 150, 4u);
 constexpr std::uint32_t kRows = 96;
@@ -121,6 +122,8 @@ int schedule(const std::string& spec, std::uint64_t seed, std::uint32_t index, T
   for (std::uint32_t batch = known.batch; batch * kBatch < kTasks; ++batch) {
     const Status status = run_batch(*opened.value(), seed, index, batch, known, told);
     if (!status.ok()) return fail(status);
+    // However fast the machine is, there is time to be killed in.
+    ::usleep(kBatchPauseUs);
   }
   return 0;
 }
