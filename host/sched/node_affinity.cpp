@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <optional>
 #include <set>
 
 namespace penstock {
@@ -43,17 +42,6 @@ bool is_domain(std::string_view text) {
   return before != '.' && before != '-';
 }
 
-std::optional<std::int64_t> number_of(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
-  }
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 bool contains(const std::vector<std::string>& values, const std::string& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -65,7 +53,7 @@ bool is_well_formed(const Requirement& requirement) {
   if (operation == "In" || operation == "NotIn") return !values.empty();
   if (operation == "Exists" || operation == "DoesNotExist") return values.empty();
   if (operation == "Gt" || operation == "Lt") {
-    return values.size() == 1 && number_of(values[0]).has_value();
+    return values.size() == 1 && whole_number(values[0]).has_value();
   }
   return false;
 }
@@ -79,7 +67,7 @@ bool label_matches(const Requirement& requirement, const NodeFacts& node) {
   if (operation == "Exists") return has;
   if (operation == "DoesNotExist") return !has;
   if (!has) return false;
-  const auto is = number_of(label->second), bound = number_of(values[0]);
+  const auto is = whole_number(label->second), bound = whole_number(values[0]);
   if (!is || !bound) return false;
   return operation == "Gt" ? *is > *bound : *is < *bound;
 }
@@ -164,6 +152,17 @@ Status add_preferred_terms(NodeTable* table, const std::vector<PreferredTerm>& t
 }
 
 }  // namespace
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 bool is_label_value(std::string_view text) { return text.empty() || is_name(text); }
 

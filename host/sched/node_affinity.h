@@ -2,7 +2,9 @@
 #ifndef PENSTOCK_SCHED_NODE_AFFINITY_H_
 #define PENSTOCK_SCHED_NODE_AFFINITY_H_
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,9 @@ namespace penstock {
 bool is_label_value(std::string_view text);
 // An optional DNS subdomain and '/', then a name like a label value that is not empty.
 bool is_label_key(std::string_view text);
+// What Gt and Lt compare, as Go's strconv.ParseInt reads it in base 10: digits after at most one
+// sign, within 64 bits.
+std::optional<std::int64_t> whole_number(std::string_view text);
 
 // A term that is not well formed (an operator without the values that it takes, a key or value that
 // no label can have) matches nothing, and neither does one without requirements.

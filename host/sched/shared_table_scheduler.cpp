@@ -263,13 +263,13 @@ Result<std::vector<SharedPlacement>> SharedScheduler::place(std::span<const Shar
   }
   const std::uint64_t deadline_ns = shared_.pool().platform().now_ns() + timeout_ms * kMillisecond;
   std::vector<SharedPlacement> placements(tasks.size());
-  std::deque<std::size_t> todo;
-  for (std::size_t i = 0; i < tasks.size(); ++i) todo.push_back(i);
+  std::deque<std::size_t> waiting;
+  for (std::size_t i = 0; i < tasks.size(); ++i) waiting.push_back(i);
   abandon();
-  while (!todo.empty() || !pending_.empty()) {
-    while (!todo.empty() && pending_.size() < window) {
-      const std::size_t i = todo.front();
-      todo.pop_front();
+  while (!waiting.empty() || !pending_.empty()) {
+    while (!waiting.empty() && pending_.size() < window) {
+      const std::size_t i = waiting.front();
+      waiting.pop_front();
       if (placements[i].conflicts >= kConflictsOfATask) {
         send(RequestKind::place, tasks[i].task, tasks[i].cookie, i, -1, 0, false);
         continue;
@@ -306,7 +306,7 @@ Result<std::vector<SharedPlacement>> SharedScheduler::place(std::span<const Shar
       } else {
         ++placement.conflicts;
         ++statistics_.conflicts;
-        todo.push_front(settled.index);
+        waiting.push_front(settled.index);
       }
     }
   }

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
-#include <optional>
-#include <string_view>
+
+#include "penstock/sched/node_affinity.h"
 
 namespace penstock {
 namespace {
@@ -14,18 +13,6 @@ namespace {
 bool is_tolerated(const Taint& taint, const std::vector<Toleration>& tolerations) {
   return std::any_of(tolerations.begin(), tolerations.end(),
                      [&](const Toleration& toleration) { return tolerates(toleration, taint); });
-}
-
-// Go's strconv.ParseInt in base 10.
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
-  }
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // The taint's value is more (Gt) or less (Lt) than the toleration's; both are whole numbers.
