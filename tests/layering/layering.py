@@ -26,6 +26,7 @@ class Table:
     def __init__(self, path):
         self.prefix = {}   # folder -> include prefix
         self.direct = {}   # folder -> list of folders
+        self.tests = {}    # folder -> units that its tests use besides
         self.only = []     # (include prefix, list of folders)
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -35,18 +36,20 @@ class Table:
                 if words[0] == "unit" and len(words) >= 4 and words[3] == ":":
                     self.prefix[words[1]] = words[2]
                     self.direct[words[1]] = words[4:]
+                elif words[0] == "tests" and len(words) >= 4 and words[2] == ":":
+                    self.tests[words[1]] = words[3:]
                 elif words[0] == "only" and len(words) >= 4 and words[2] == ":":
                     self.only.append((words[1], words[3:]))
                 else:
                     raise ValueError(f"{path}:{number}: not a rule: {line.strip()}")
-        for unit, uses in self.direct.items():
+        for unit, uses in [*self.direct.items(), *self.tests.items()]:
             for used in uses:
                 if used not in self.direct:
                     raise ValueError(f"{path}: {unit} uses {used}, which is no unit")
 
-    def allowed(self, unit):
-        """All that a unit may use, itself included."""
-        seen, todo = set(), [unit]
+    def allowed(self, unit, test=False):
+        """All that a unit, or a test of it, may use, itself included."""
+        seen, todo = set(), [unit] + (self.tests.get(unit, []) if test else [])
         while todo:
             at = todo.pop()
             if at not in seen:
@@ -87,8 +90,9 @@ def check_include(table, path, quote, name):
         used = table.unit_of_path(target)
         if used is None and target.startswith(".."):
             return f'"{name}" leaves the source tree'
-    if used is not None and used not in table.allowed(unit):
-        uses = " ".join(sorted(table.allowed(unit) - {unit})) or "nothing"
+    allowed = table.allowed(unit, is_test(path))
+    if used is not None and used not in allowed:
+        uses = " ".join(sorted(allowed - {unit})) or "nothing"
         return f"{unit} may use {uses}, but includes {name} of {used}"
     if not is_test(path):
         for prefix, folders in table.only:

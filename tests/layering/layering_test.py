@@ -64,6 +64,12 @@ class Layering(unittest.TestCase):
         self.refused("hls/a.cpp", '#include "penstock/base/status.h"\n')
         self.accepted("hls/a.cpp", '#include "penstock/descriptor/descriptor.h"\n')
 
+    def test_tests_of_hardware_see_simulated_memory_and_engines(self):
+        for text in ('#include "penstock/sim/verilated/axi_memory.h"\n',
+                     '#include "penstock/engine/engine.h"\n'):
+            self.accepted("rtl/fold/fold_test.cpp", text)
+            self.refused("rtl/fold/fold.h", text)
+
     def test_outside_headers_have_their_place(self):
         self.refused("host/comm/a.cpp", "#include <sys/mman.h>\n")
         self.refused("host/sched/a.cpp", "#include <hwy/highway.h>\n")
