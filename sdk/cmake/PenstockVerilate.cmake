@@ -1,0 +1,184 @@
+# How the blocks of rtl/ are known, checked and simulated.
+#
+# penstock_rtl(<block> SOURCES <file>... [TOPS <module>...] [PROPERTIES <file>...]
+#              [DEPENDS <block>...])
+#
+# Makes the block's sources known by its name. Call it also where verilator is missing.
+#   SOURCES     modules and packages, in the order in which they are read
+#   TOPS        modules that are linted, each with its default parameters: a test for each with
+#               verilator (-Wall), and one with yosys
+#   PROPERTIES  clocked assertions that are bound to the modules: for verilator alone
+#   DEPENDS     blocks whose modules it instantiates, which have been made known before
+#
+# penstock_verilate(<target> TOP <module> [BLOCKS <block>...] [SOURCES <file>...] [PREFIX <class>]
+#                   [PARAMETERS <NAME=value>...] [DEFINES <NAME[=value]>...] [TRACE]
+#                   [FLAGS <flag>...])
+#
+# Makes the static library <target> out of the module, with the class V<module>, or PREFIX, in
+# "V<module>.h"; no target is made where PENSTOCK_VERILATOR is not set. Two models in one executable
+# need different prefixes.
+#   BLOCKS      whose sources and properties (and those of what they depend on) it is made of
+#   PARAMETERS  of the top module
+#   TRACE       with waveforms (FST; the classes of verilated_fst_c.h), where zlib is here; then
+#               PENSTOCK_RTL_TRACE=1 is defined for who links the target
+#   FLAGS       more for verilator
+# Assertions are on; what is not reset, and every x, is random by seed (Verilated::randReset(2),
+# Verilated::randSeed). With PENSTOCK_RTL_COVERAGE lines and cover points are counted.
+#
+# PENSTOCK_RTL_OPTIMISE   how the models are compiled; -O1 builds fast and runs at half the speed
+# PENSTOCK_VERILATOR      whether verilator and make are here
+option(PENSTOCK_RTL_COVERAGE "Count the lines and the cover points of the card's models" OFF)
+set(PENSTOCK_RTL_OPTIMISE -O1 CACHE STRING "Optimisation of the card's models")
+
+set(PENSTOCK_VERILATOR)
+find_package(verilator QUIET HINTS $ENV{VERILATOR_ROOT})
+find_program(PENSTOCK_MAKE make)
+find_program(PENSTOCK_YOSYS yosys)
+find_program(PENSTOCK_YOSYS_SMTBMC yosys-smtbmc)
+find_program(PENSTOCK_Z3 z3)
+mark_as_advanced(PENSTOCK_MAKE PENSTOCK_YOSYS PENSTOCK_YOSYS_SMTBMC PENSTOCK_Z3)
+if(verilator_FOUND AND PENSTOCK_MAKE)
+  set(PENSTOCK_VERILATOR ON)
+else()
+  message(STATUS "The card is not simulated: verilator or make is missing")
+endif()
+
+if(PENSTOCK_VERILATOR)
+  # Its runtime, once for all models.
+  set(runtime ${VERILATOR_ROOT}/include)
+  add_library(penstock_verilated STATIC EXCLUDE_FROM_ALL ${runtime}/verilated.cpp
+    ${runtime}/verilated_cov.cpp ${runtime}/verilated_threads.cpp)
+  target_include_directories(penstock_verilated SYSTEM PUBLIC ${runtime} ${runtime}/vltstd)
+  target_compile_options(penstock_verilated PRIVATE -O2 -w)
+  target_link_libraries(penstock_verilated PUBLIC Threads::Threads)
+  find_package(ZLIB QUIET)
+  if(ZLIB_FOUND)
+    add_library(penstock_verilated_trace STATIC EXCLUDE_FROM_ALL ${runtime}/verilated_fst_c.cpp)
+    target_compile_options(penstock_verilated_trace PRIVATE -O2 -w)
+    target_link_libraries(penstock_verilated_trace PUBLIC penstock_verilated ZLIB::ZLIB)
+  endif()
+endif()
+
+# penstock_rtl_files(<variable> <block>...): their sources and properties, and before them those of
+# what they depend on; <variable>_SOURCES has them without the properties.
+function(penstock_rtl_files variable)
+  set(blocks)
+  foreach(block IN LISTS ARGN)
+    get_property(needs GLOBAL PROPERTY PENSTOCK_RTL_${block}_DEPENDS)
+    list(APPEND blocks ${needs} ${block})
+  endforeach()
+  list(REMOVE_DUPLICATES blocks)
+  set(sources)
+  set(all)
+  foreach(block IN LISTS blocks)
+    get_property(known GLOBAL PROPERTY PENSTOCK_RTL_${block} SET)
+    if(NOT known)
+      message(FATAL_ERROR "penstock_rtl_files: no block ${block}")
+    endif()
+    get_property(files GLOBAL PROPERTY PENSTOCK_RTL_${block})
+    get_property(properties GLOBAL PROPERTY PENSTOCK_RTL_${block}_PROPERTIES)
+    list(APPEND sources ${files})
+    list(APPEND all ${files} ${properties})
+  endforeach()
+  set(${variable} ${all} PARENT_SCOPE)
+  set(${variable}_SOURCES ${sources} PARENT_SCOPE)
+endfunction()
+
+function(penstock_rtl block)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;TOPS;PROPERTIES;DEPENDS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "penstock_rtl(${block}): no SOURCES, or unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(depends)
+  foreach(needed IN LISTS arg_DEPENDS)
+    get_property(more GLOBAL PROPERTY PENSTOCK_RTL_${needed}_DEPENDS)
+    list(APPEND depends ${more} ${needed})
+  endforeach()
+  list(REMOVE_DUPLICATES depends)
+  list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM arg_PROPERTIES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block} ${arg_SOURCES})
+  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_PROPERTIES ${arg_PROPERTIES})
+  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_DEPENDS ${depends})
+
+  if(NOT PENSTOCK_TESTS)
+    return()
+  endif()
+  penstock_rtl_files(files ${block})
+  list(JOIN files_SOURCES " " sources)
+  foreach(top IN LISTS arg_TOPS)
+    if(PENSTOCK_VERILATOR)
+      add_test(NAME rtl_lint.${top}
+        COMMAND ${VERILATOR_BIN} --lint-only --assert -Wall --top-module ${top} ${files})
+      set_tests_properties(rtl_lint.${top} PROPERTIES LABELS rtl TIMEOUT 120)
+    endif()
+    if(PENSTOCK_YOSYS)
+      add_test(NAME rtl_yosys.${top} COMMAND ${PENSTOCK_YOSYS} -q -e "implicitly declared"
+        -p "read_verilog -sv ${sources}; hierarchy -check -top ${top}; proc; check -assert")
+      set_tests_properties(rtl_yosys.${top} PROPERTIES LABELS rtl TIMEOUT 300)
+    endif()
+  endforeach()
+endfunction()
+
+function(penstock_verilate target)
+  if(NOT PENSTOCK_VERILATOR)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACE" "TOP;PREFIX"
+    "BLOCKS;SOURCES;PARAMETERS;DEFINES;FLAGS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_TOP)
+    message(FATAL_ERROR "penstock_verilate(${target}): no TOP, or unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_PREFIX)
+    set(arg_PREFIX V${arg_TOP})
+  endif()
+  penstock_rtl_files(files ${arg_BLOCKS})
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    list(APPEND files ${source})
+  endforeach()
+
+  set(flags --assert --x-initial unique --x-assign unique -O3 --output-split 20000 ${arg_FLAGS})
+  list(TRANSFORM arg_PARAMETERS PREPEND -G)
+  list(TRANSFORM arg_DEFINES PREPEND -D)
+  if(NOT TARGET penstock_verilated_trace)
+    set(arg_TRACE OFF)
+  endif()
+  if(arg_TRACE)
+    list(APPEND flags --trace-fst --trace-structs)
+  endif()
+  if(PENSTOCK_RTL_COVERAGE)
+    list(APPEND flags --coverage-line --coverage-user)
+  endif()
+  set(compile ${PENSTOCK_RTL_OPTIMISE} -fPIC -w)
+  if(PENSTOCK_SANITIZE)
+    list(APPEND compile -fsanitize=${PENSTOCK_SANITIZE})
+  endif()
+  list(JOIN compile " " compile)
+
+  # The generated C++ and its objects have names that only verilator knows, so its own makefile
+  # builds the archive.
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.model)
+  set(archive ${folder}/${arg_PREFIX}__ALL.a)
+  set(launcher)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    set(launcher OBJCACHE=${CMAKE_CXX_COMPILER_LAUNCHER})
+  endif()
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${VERILATOR_BIN} --cc --Mdir ${folder} --prefix ${arg_PREFIX} --top-module ${arg_TOP}
+      ${flags} ${arg_PARAMETERS} ${arg_DEFINES} ${files}
+    COMMAND ${PENSTOCK_MAKE} -s -j2 -C ${folder} -f ${arg_PREFIX}.mk ${arg_PREFIX}__ALL.a
+      VERILATOR_ROOT=${VERILATOR_ROOT} CXX=${CMAKE_CXX_COMPILER} LINK=${CMAKE_CXX_COMPILER}
+      ${launcher} OPT_FAST=${compile} OPT_SLOW=${compile}
+    DEPENDS ${files}
+    COMMENT "Verilating ${target}" VERBATIM)
+  add_custom_target(${target}_model DEPENDS ${archive})
+  add_library(${target} INTERFACE)
+  add_dependencies(${target} ${target}_model)
+  file(MAKE_DIRECTORY ${folder})
+  target_include_directories(${target} SYSTEM INTERFACE ${folder})
+  target_compile_definitions(${target} INTERFACE
+    $<$<BOOL:${arg_TRACE}>:PENSTOCK_RTL_TRACE=1>)
+  target_link_libraries(${target} INTERFACE ${archive} penstock_rtl_include
+    $<IF:$<BOOL:${arg_TRACE}>,penstock_verilated_trace,penstock_verilated>)
+endfunction()
