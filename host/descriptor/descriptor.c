@@ -8,8 +8,8 @@ static const char* const kTypeNames[] = {"int8", "uint8", "int32", "uint32", "in
                                          "f16",  "f32",   "f64",   "bf16",   "f8e4m3", "f8e5m2"};
 static const uint8_t kTypeSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 static const char* const kRedopNames[] = {"sum", "prod", "min", "max", "avg", "premul_sum"};
-static const char* const kOpcodeNames[] = {"NOP",  "COPY",   "REDUCE", "SIGNAL",
-                                           "WAIT", "SELECT", "UPDATE", "OUTER_STEP"};
+static const char* const kOpcodeNames[] = {"NOP",    "COPY",   "REDUCE",     "SIGNAL", "WAIT",
+                                           "SELECT", "UPDATE", "OUTER_STEP", "BARRIER"};
 static const char* const kStatusNames[] = {
     "ok",        "invalid_argument", "unsupported",       "out_of_range",      "no_space",
     "not_found", "already_exists",   "permission_denied", "deadline_exceeded", "cancelled",
@@ -57,11 +57,12 @@ struct usage {
   uint8_t min_dst, max_dst; /* n_dst */
   uint8_t typed;            /* type, redop, out_type, block and scale mean something */
   uint8_t timed;            /* timeout_ms means something */
-  uint8_t pool_fence;       /* the fence must be a pool offset: 1 in dst[0], 2 in src[0] */
+  uint8_t pool_fence;       /* fences must be pool offsets: bit 0 in dst[0], bit 1 in src[0] */
   uint32_t flags;           /* that may be set */
   uint64_t max_count;
   uint8_t dst_alignment;
   uint8_t src_alignment[3]; /* of src[0], src[1], and src[2] and all that follow */
+  uint64_t min_count;
 };
 #define FENCE PENSTOCK_CACHE_LINE
 static const struct usage kUsage[PENSTOCK_OP_COUNT] = {
@@ -114,6 +115,7 @@ static const struct usage kUsage[PENSTOCK_OP_COUNT] = {
                             {PENSTOCK_CACHE_LINE, 8, 8}},
     [PENSTOCK_OP_UPDATE] =
         {2, 2, 0, 0, 0, 0, 0, 0, PENSTOCK_MAX_UPDATES, 1, {PENSTOCK_CACHE_LINE, 8, 8}},
+    [PENSTOCK_OP_BARRIER] = {2, 2, 1, 1, 0, 1, 3, 0, PENSTOCK_MAX_BARRIER, FENCE, {FENCE, 0, 0}, 1},
 };
 
 uint32_t penstock_fold_type(uint32_t type, uint32_t block) {
@@ -202,7 +204,7 @@ static uint32_t check_destinations(const struct penstock_descriptor* d, const st
       if (address != 0) return INVALID(PENSTOCK_FIELD_DST, address);
       continue;
     }
-    if (!address_is_sound(address, use->dst_alignment, use->pool_fence == 1))
+    if (!address_is_sound(address, use->dst_alignment, (use->pool_fence & 1) != 0))
       return INVALID(PENSTOCK_FIELD_DST, address);
     for (uint32_t j = 0; j < i; ++j)
       if (address == d->dst[j]) return INVALID(PENSTOCK_FIELD_DST, address);
@@ -222,7 +224,7 @@ static uint32_t check_sources(const struct penstock_descriptor* d, const struct 
     }
     /* The list holds 64-bit words, and is read as such. */
     const uint32_t alignment = list ? 8 : use->src_alignment[i < 2 ? i : 2];
-    if (!address_is_sound(address, alignment, use->pool_fence == 2 && i == 0))
+    if (!address_is_sound(address, alignment, (use->pool_fence & 2) != 0 && i == 0))
       return INVALID(PENSTOCK_FIELD_SRC, address);
   }
   return PENSTOCK_OK;
@@ -250,7 +252,8 @@ uint32_t penstock_descriptor_check(const struct penstock_descriptor* d, uint32_t
   status = check_flags(d, use, field, detail);
   if (status != PENSTOCK_OK) return status;
   if (d->timeout_ms != 0 && !use->timed) return INVALID(PENSTOCK_FIELD_TIMEOUT, d->timeout_ms);
-  if (d->count > use->max_count) return INVALID(PENSTOCK_FIELD_COUNT, d->count);
+  if (d->count < use->min_count || d->count > use->max_count)
+    return INVALID(PENSTOCK_FIELD_COUNT, d->count);
   status = check_scale(d, use, field, detail);
   if (status != PENSTOCK_OK) return status;
   status = check_destinations(d, use, field, detail);

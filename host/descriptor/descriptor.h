@@ -9,7 +9,7 @@
  *        +--------+--------+------+-------+---------+------+------+----------+
  *      8 | flags (u32)              | timeout_ms (u32)                       |
  *     16 | cookie (u64): returned in the completion, never interpreted       |
- *     24 | count (u64): elements; bytes for COPY; tasks for SELECT; updates  |
+ *     24 | count (u64): elements; bytes; tasks; updates; fences of BARRIER    |
  *     32 | scale (u64): multipliers, or the address of weights               |
  *     40 | dst[0..2] (3 x u64 address)                                       |
  *     64 | src[0..7] (8 x u64 address)                                       |
@@ -34,6 +34,10 @@
  *           src[2] array of tasks, dst[0] array of results (node_table.h defines all four)
  *   UPDATE  applies `count` updates at src[1] to the node table at src[0]: all or none
  *   OUTER_STEP  one step of local-update training; see "Outer step" below
+ *   BARRIER raises the fence at dst[0] to the value in src[1], as SIGNAL does, then holds back what
+ *           follows until `count` fences, a line each and one after another from src[0], are at
+ *           least that value; timeout_ms as of WAIT. The fence of dst[0] may be one of them. After
+ *           the deadline `detail` of the completion is the index of the first that is behind
  *
  * n_src and n_dst say how many entries of src and dst mean something, for every opcode:
  *
@@ -47,6 +51,7 @@
  *   UPDATE  2      0      0..MAX_UPDATES   64 of the node table, 8 of the updates
  *   OUTER_STEP
  *           1..64  2      0..MAX_COUNT     any; 8 of a source list
+ *   BARRIER 2      1      1..MAX_BARRIER   64, and in the pool
  *
  * No destination is named twice. A destination of COPY or REDUCE is one of the sources exactly, or
  * overlaps neither a source nor another destination: an engine that finds anything else answers
@@ -119,7 +124,8 @@ extern "C" {
 #define PENSTOCK_MAX_COUNT (UINT64_C(1) << 48) /* so that count * 8 bytes never wraps */
 #define PENSTOCK_MAX_TASKS (UINT64_C(1) << 20)
 #define PENSTOCK_MAX_UPDATES (UINT64_C(1) << 24)
-#define PENSTOCK_BLOCK_SCALE_BYTES 4u /* of the f32 before the codes of a block-scaled record */
+#define PENSTOCK_MAX_BARRIER UINT64_C(64) /* fences that one BARRIER waits for */
+#define PENSTOCK_BLOCK_SCALE_BYTES 4u     /* of the f32 before the codes of a block-scaled record */
 
 enum penstock_opcode {
   PENSTOCK_OP_NOP = 0,
@@ -130,7 +136,8 @@ enum penstock_opcode {
   PENSTOCK_OP_SELECT = 5,
   PENSTOCK_OP_UPDATE = 6,
   PENSTOCK_OP_OUTER_STEP = 7,
-  PENSTOCK_OP_COUNT = 8
+  PENSTOCK_OP_BARRIER = 8,
+  PENSTOCK_OP_COUNT = 9
 };
 
 enum penstock_flag {
@@ -171,7 +178,8 @@ struct penstock_completion {
   uint64_t cookie;
   uint32_t status;   /* enum penstock_status */
   uint32_t field;    /* enum penstock_field: what was wrong with a malformed record, else 0 */
-  uint64_t detail;   /* the value or the address that was refused; the fence's value for WAIT */
+  uint64_t detail;   /* the value or the address that was refused; the fence's value for WAIT;
+                        which fence is behind for BARRIER */
   uint64_t sequence; /* the n-th completion of this queue, from 1 */
 };
 

@@ -39,6 +39,7 @@ TEST(Descriptor, SizesAndNames) {
   EXPECT_STREQ(penstock_type_name(PENSTOCK_UINT64), "uint64");
   EXPECT_STREQ(penstock_redop_name(PENSTOCK_PREMUL_SUM), "premul_sum");
   EXPECT_STREQ(penstock_opcode_name(PENSTOCK_OP_WAIT), "WAIT");
+  EXPECT_STREQ(penstock_opcode_name(8), "BARRIER");
   EXPECT_STREQ(penstock_status_name(PENSTOCK_DEADLINE_EXCEEDED), "deadline_exceeded");
   EXPECT_STREQ(penstock_status_name(PENSTOCK_INTERNAL), "internal");
   EXPECT_STREQ(penstock_field_name(PENSTOCK_FIELD_COUNT), "count");
@@ -119,6 +120,17 @@ penstock_descriptor make_update() {
   return d;
 }
 
+penstock_descriptor make_barrier() {
+  penstock_descriptor d = make(PENSTOCK_OP_BARRIER);
+  d.n_src = 2;
+  d.n_dst = 1;
+  d.count = 64;
+  d.dst[0] = 192;  // one of those that it waits for
+  d.src[0] = 128;
+  d.src[1] = ~0ull;  // a value
+  d.timeout_ms = 7;
+  return d;
+}
 penstock_descriptor make_weighted() {
   penstock_descriptor d = make_reduce(PENSTOCK_BF16, PENSTOCK_AVG, 3);
   d.flags = PENSTOCK_FLAG_WEIGHTS;
@@ -167,6 +179,7 @@ TEST(Descriptor, AcceptsWellFormedRecords) {
   EXPECT_EQ(check(make_wait()), kOk);
   EXPECT_EQ(check(make_select()), kOk);
   EXPECT_EQ(check(make_update()), kOk);
+  EXPECT_EQ(check(make_barrier()), kOk);
   for (std::uint8_t type = 0; type < 12; ++type)
     for (std::uint8_t redop = 0; redop < 6; ++redop)
       for (std::uint8_t n : {1, 8, 9, 64}) EXPECT_EQ(check(make_reduce(type, redop, n)), kOk);
@@ -245,13 +258,13 @@ constexpr std::uint32_t kInvalid = 1, kUnsupported = 2;
 
 std::vector<Case> cases() {
   const D nop = make(0), copy = make_copy(), signal = make_signal(), wait = make_wait(),
-          select = make_select(), update = make_update();
+          select = make_select(), update = make_update(), barrier = make_barrier();
   const D sum2 = make_reduce(PENSTOCK_F32, PENSTOCK_SUM, 2);
   const D sum9 = make_reduce(PENSTOCK_INT32, PENSTOCK_SUM, 9);
   const D premul = make_reduce(PENSTOCK_F16, PENSTOCK_PREMUL_SUM, 2);
   const D weighted = make_weighted(), blocks = make_blocks(), step = make_outer_step();
   std::vector<Case> out = {
-      {"opcode", nop, [](D& d) { d.opcode = 8; }, {kInvalid, 1, 8}},
+      {"opcode", nop, [](D& d) { d.opcode = 9; }, {kInvalid, 1, 9}},
       {"opcode255", nop, [](D& d) { d.opcode = 255; }, {kInvalid, 1, 255}},
       {"version0", nop, [](D& d) { d.version = 0; }, {kUnsupported, 2, 0}},
       {"version2", copy, [](D& d) { d.version = 2; }, {kUnsupported, 2, 2}},
@@ -360,6 +373,23 @@ std::vector<Case> cases() {
       {"program alignment", select, [](D& d) { d.src[1] = 12; }, {kInvalid, 14, 12}},
       {"task alignment", select, [](D& d) { d.src[2] = 1; }, {kInvalid, 14, 1}},
       {"update alignment", update, [](D& d) { d.src[1] = 4; }, {kInvalid, 14, 4}},
+      {"type of barrier", barrier, [](D& d) { d.type = 7; }, {kInvalid, 3, 7}},
+      {"n_src of barrier", barrier, [](D& d) { d.n_src = 1; }, {kInvalid, 6, 1}},
+      {"n_dst of barrier", barrier, [](D& d) { d.n_dst = 0; }, {kInvalid, 7, 0}},
+      {"flags of barrier", barrier, [](D& d) { d.flags = 4; }, {kInvalid, 9, 4}},
+      {"barrier of none", barrier, [](D& d) { d.count = 0; }, {kInvalid, 11, 0}},
+      {"barrier of 65", barrier, [](D& d) { d.count = 65; }, {kInvalid, 11, 65}},
+      {"own fence's line", barrier, [](D& d) { d.dst[0] = 200; }, {kInvalid, 13, 200}},
+      {"own fence in host memory",
+       barrier,
+       [](D& d) { d.dst[0] = 0xf0ull << 56; },
+       {kInvalid, 13, 0xf0ull << 56}},
+      {"fences' line", barrier, [](D& d) { d.src[0] = 32; }, {kInvalid, 14, 32}},
+      {"fences in host memory",
+       barrier,
+       [](D& d) { d.src[0] = 0xf0ull << 56; },
+       {kInvalid, 14, 0xf0ull << 56}},
+      {"src of barrier", barrier, [](D& d) { d.src[2] = 1; }, {kInvalid, 14, 1}},
   };
   return out;
 }

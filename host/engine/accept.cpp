@@ -41,8 +41,9 @@ Verdict beyond(const Capabilities& c, const penstock_descriptor& d) {
     return {PENSTOCK_FIELD_SCALE, d.scale};
   for (std::uint32_t i = 0; i < d.n_dst; ++i)
     if (penstock_address_is_host(d.dst[i])) return {PENSTOCK_FIELD_DST, d.dst[i]};
-  // The other entries of SIGNAL and WAIT are values.
-  const bool values = d.opcode == PENSTOCK_OP_SIGNAL || d.opcode == PENSTOCK_OP_WAIT;
+  // Fences are in the pool, as was checked; the other entries beside them are values.
+  const bool values = d.opcode == PENSTOCK_OP_SIGNAL || d.opcode == PENSTOCK_OP_WAIT ||
+                      d.opcode == PENSTOCK_OP_BARRIER;
   const std::uint32_t listed = (d.flags & PENSTOCK_FLAG_SRC_LIST) != 0 ? 1 : d.n_src;
   for (std::uint32_t i = 0; i < listed && !values; ++i)
     if (penstock_address_is_host(d.src[i])) return {PENSTOCK_FIELD_SRC, d.src[i]};
@@ -73,11 +74,12 @@ std::string expectation(const penstock_descriptor& d, std::uint32_t field) {
       break;
     case PENSTOCK_FIELD_N_SRC:
       return fmt::format(
-          "COPY and SIGNAL have 1, WAIT and UPDATE 2, SELECT 3, REDUCE and OUTER_STEP 1 to {}",
+          "COPY and SIGNAL have 1, WAIT, UPDATE and BARRIER 2, SELECT 3, REDUCE and OUTER_STEP 1 "
+          "to {}",
           PENSTOCK_MAX_SOURCES);
     case PENSTOCK_FIELD_N_DST:
       return fmt::format(
-          "SIGNAL and SELECT have 1, OUTER_STEP 2, COPY and REDUCE 1 to {}, others none",
+          "SIGNAL, SELECT and BARRIER have 1, OUTER_STEP 2, COPY and REDUCE 1 to {}, others none",
           PENSTOCK_MAX_DESTINATIONS);
     case PENSTOCK_FIELD_BLOCK:
       if (folds) return "block-scaled int8 has 32 or 64, everything else 0";
@@ -86,9 +88,10 @@ std::string expectation(const penstock_descriptor& d, std::uint32_t field) {
       return "SELECT may have COMMIT, COPY and REDUCE STREAM, REDUCE WEIGHTS with avg or "
              "premul_sum, and REDUCE and OUTER_STEP have SRC_LIST exactly with more than 8 sources";
     case PENSTOCK_FIELD_TIMEOUT:
-      return "only WAIT has one";
+      return "only WAIT and BARRIER have one";
     case PENSTOCK_FIELD_COUNT:
-      return "at most 2^48 elements, 2^20 tasks or 2^24 updates, and 0 for NOP, SIGNAL and WAIT";
+      return "at most 2^48 elements, 2^20 tasks or 2^24 updates, 1 to 64 fences of BARRIER, and 0 "
+             "for NOP, SIGNAL and WAIT";
     case PENSTOCK_FIELD_SCALE:
       return "premul_sum alone has one, of 32 bits for the floats up to f32; with WEIGHTS it is an "
              "address on 8 bytes, in the pool's devices or in host memory";

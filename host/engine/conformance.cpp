@@ -115,6 +115,7 @@ Result<ConformanceReport> run_conformance(Engine& engine, const ConformanceOptio
   conformance::check_malformed(*rig, &report.rows);
   conformance::check_addresses(*rig, &report.rows);
   conformance::check_fences(*rig, &report.rows);
+  conformance::check_barrier(*rig, &report.rows);
   return report;
 }
 
@@ -211,6 +212,10 @@ penstock_descriptor make_descriptor(std::uint32_t opcode, std::uint32_t n_src,
   d.n_src = static_cast<std::uint8_t>(n_src);
   d.n_dst = static_cast<std::uint8_t>(n_dst);
   return d;
+}
+
+bool has(const Rig& rig, std::uint32_t opcode) {
+  return (rig.capabilities().opcodes >> opcode & 1) != 0;
 }
 
 std::string describe(const penstock_completion& completion) {

@@ -1,41 +1,35 @@
-#include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "penstock/engine/accept.h"
 #include "penstock/engine/conformance_rig.h"
-#include "penstock/memory/fence.h"
 
 namespace penstock::conformance {
-namespace {
 
-// All operands of this file lie in the arena's first part, which is compared as a whole.
-constexpr std::uint64_t kArea = 32768;
-constexpr std::uint64_t kFence = 16384;
-
-bool has(const Rig& rig, std::uint32_t opcode) {
-  return (const_cast<Rig&>(rig).capabilities().opcodes >> opcode & 1) != 0;
+Snapshot::Snapshot(Rig& rig) : rig_(rig) {
+  for (std::uint64_t i = 0; i < kArea; ++i)
+    rig.memory()[i] = static_cast<std::byte>(i * 37 + i / 256);
+  std::memset(rig.memory() + kFence, 0, PENSTOCK_CACHE_LINE);
+  rig.publish(0, kArea);
+  bytes_.assign(rig.memory(), rig.memory() + kArea);
 }
 
-class Snapshot {
- public:
-  explicit Snapshot(Rig& rig) : rig_(rig) {
-    for (std::uint64_t i = 0; i < kArea; ++i)
-      rig.memory()[i] = static_cast<std::byte>(i * 37 + i / 256);
-    std::memset(rig.memory() + kFence, 0, PENSTOCK_CACHE_LINE);
-    rig.publish(0, kArea);
-    bytes_.assign(rig.memory(), rig.memory() + kArea);
-  }
-  std::byte* expected() { return bytes_.data(); }
-  bool holds() {
-    rig_.observe(0, kArea);
-    return std::memcmp(rig_.memory(), bytes_.data(), kArea) == 0;
-  }
+bool Snapshot::holds() {
+  rig_.observe(0, kArea);
+  return std::memcmp(rig_.memory(), bytes_.data(), kArea) == 0;
+}
 
- private:
-  Rig& rig_;
-  std::vector<std::byte> bytes_;
-};
+void expect_outcome(Rig& rig, const penstock_descriptor& d, std::uint32_t status,
+                    std::uint32_t field, std::uint64_t detail, const char* what, Tally* tally) {
+  const Result<penstock_completion> done = rig.run(d);
+  if (!done.ok()) return tally->fail(fmt::format("{}: {}", what, done.status().message()));
+  const penstock_completion& c = done.value();
+  tally->expect(
+      c.status == status && c.field == field && c.detail == detail,
+      fmt::format("{}: expected {}, got {}", what,
+                  describe(penstock_completion{0, status, field, detail, 0}), describe(c)));
+}
+
+namespace {
 
 std::vector<penstock_descriptor> sound_descriptors(Rig& rig) {
   std::vector<penstock_descriptor> out;
@@ -76,6 +70,11 @@ std::vector<penstock_descriptor> sound_descriptors(Rig& rig) {
     wait.src[0] = rig.address(kFence);
     wait.timeout_ms = 10;
     out.push_back(wait);
+    penstock_descriptor barrier = make_descriptor(PENSTOCK_OP_BARRIER, 2, 1);
+    barrier.count = 3;
+    barrier.dst[0] = barrier.src[0] = rig.address(kFence);
+    barrier.timeout_ms = 10;
+    out.push_back(barrier);
   }
   penstock_descriptor select = make_descriptor(PENSTOCK_OP_SELECT, 3, 1);
   select.flags = PENSTOCK_FLAG_COMMIT;
@@ -144,17 +143,6 @@ void check_malformed(Rig& rig, std::vector<ConformanceRow>* rows) {
 }
 
 namespace {
-
-void expect_outcome(Rig& rig, const penstock_descriptor& d, std::uint32_t status,
-                    std::uint32_t field, std::uint64_t detail, const char* what, Tally* tally) {
-  const Result<penstock_completion> done = rig.run(d);
-  if (!done.ok()) return tally->fail(fmt::format("{}: {}", what, done.status().message()));
-  const penstock_completion& c = done.value();
-  tally->expect(
-      c.status == status && c.field == field && c.detail == detail,
-      fmt::format("{}: expected {}, got {}", what,
-                  describe(penstock_completion{0, status, field, detail, 0}), describe(c)));
-}
 
 void check_overlap(Rig& rig, std::vector<ConformanceRow>* rows) {
   Snapshot snapshot(rig);
@@ -258,133 +246,6 @@ void check_addresses(Rig& rig, std::vector<ConformanceRow>* rows) {
   }
   check_overlap(rig, rows);
   check_windows(rig, rows);
-}
-
-namespace {
-
-penstock_descriptor wait_for(Rig& rig, std::uint64_t value, std::uint32_t timeout_ms) {
-  penstock_descriptor d = make_descriptor(PENSTOCK_OP_WAIT, 2, 0);
-  d.src[0] = rig.address(kFence);
-  d.src[1] = value;
-  d.timeout_ms = timeout_ms;
-  return d;
-}
-penstock_descriptor copy_of_line(Rig& rig, std::uint64_t from, std::uint64_t to) {
-  penstock_descriptor d = make_descriptor(PENSTOCK_OP_COPY, 1, 1);
-  d.count = 64;
-  d.src[0] = rig.address(from);
-  d.dst[0] = rig.address(to);
-  return d;
-}
-// Gives the engine 20 ms to do what it must not do.
-bool stays_silent(Rig& rig) {
-  penstock_completion c;
-  const std::uint64_t until = rig.now_ns() + 20'000'000;
-  while (rig.now_ns() < until) {
-    rig.engine().advance(rig.queue());
-    if (rig.queue().poll(&c)) return false;
-    Platform::host().pause();
-  }
-  return true;
-}
-
-void check_signal(Rig& rig, Fence& fence, std::vector<ConformanceRow>* rows) {
-  Tally tally;
-  penstock_descriptor d = make_descriptor(PENSTOCK_OP_SIGNAL, 1, 1);
-  d.dst[0] = rig.address(kFence);
-  for (const auto& [value, after] : {std::pair<std::uint64_t, std::uint64_t>{5, 5},
-                                     {4, 5},  // never back
-                                     {5, 5},
-                                     {1ull << 40, 1ull << 40}}) {
-    d.src[0] = value;
-    expect_outcome(rig, d, PENSTOCK_OK, PENSTOCK_FIELD_NONE, 0, "SIGNAL", &tally);
-    tally.expect(fence.load() == after,
-                 fmt::format("SIGNAL {}: the fence is at {}, not {}", value, fence.load(), after));
-  }
-  rows->push_back(tally.row("SIGNAL"));
-}
-
-void check_wait(Rig& rig, Fence& fence, std::vector<ConformanceRow>* rows) {
-  Tally tally;
-  const std::uint64_t now = fence.load();
-  for (const std::uint64_t value : {std::uint64_t{0}, now - 1, now})
-    expect_outcome(rig, wait_for(rig, value, 0), PENSTOCK_OK, PENSTOCK_FIELD_NONE, now,
-                   "WAIT for what is there", &tally);
-  // What follows is held back, and goes on with the signal.
-  Snapshot snapshot(rig);
-  tally.expect(rig.queue().submit(wait_for(rig, 7, 0)), "submit");
-  tally.expect(rig.queue().submit(copy_of_line(rig, 0, 1024)), "submit");
-  tally.expect(stays_silent(rig), "a WAIT that is not satisfied completed");
-  tally.expect(snapshot.holds(), "what follows a WAIT was executed before it");
-  fence.signal(7);
-  for (const std::uint64_t detail : {7, 0}) {
-    const Result<penstock_completion> done = rig.next();
-    tally.expect(
-        done.ok() && done.value().status == PENSTOCK_OK && done.value().detail == detail,
-        "after the signal: " + (done.ok() ? describe(done.value()) : done.status().message()));
-  }
-  rig.observe(1024, 64);
-  tally.expect(std::memcmp(rig.memory() + 1024, snapshot.expected(), 64) == 0,
-               "COPY after WAIT: wrong bytes");
-  rows->push_back(tally.row("WAIT"));
-
-  Tally deadline;
-  const std::uint64_t began = rig.now_ns();
-  expect_outcome(rig, wait_for(rig, 1000, 30), PENSTOCK_DEADLINE_EXCEEDED, PENSTOCK_FIELD_NONE, 7,
-                 "WAIT with a deadline", &deadline);
-  const std::uint64_t took_ms = (rig.now_ns() - began) / 1'000'000;
-  deadline.expect(took_ms >= 29, fmt::format("a deadline of 30 ms came after {} ms", took_ms));
-  // The queue goes on after it.
-  expect_outcome(rig, copy_of_line(rig, 64, 2048), PENSTOCK_OK, PENSTOCK_FIELD_NONE, 0,
-                 "COPY after a deadline", &deadline);
-  rows->push_back(deadline.row("WAIT deadline"));
-}
-
-void check_cancel(Rig& rig, std::vector<ConformanceRow>* rows) {
-  Tally tally;
-  Snapshot snapshot(rig);
-  const penstock_descriptor blocked[] = {wait_for(rig, 1ull << 50, 0), copy_of_line(rig, 0, 1024),
-                                         make_descriptor(PENSTOCK_OP_NOP, 0, 0)};
-  for (penstock_descriptor d : blocked) tally.expect(rig.queue().submit(d), "submit");
-  rig.engine().advance(rig.queue());
-  rig.queue().cancel();
-  for (int i = 0; i < 3; ++i) {
-    const Result<penstock_completion> done = rig.next();
-    tally.expect(done.ok() && done.value().status == PENSTOCK_CANCELLED,
-                 done.ok() ? describe(done.value()) : done.status().message());
-  }
-  rig.queue().reset_cancel();
-  tally.expect(snapshot.holds(), "a cancelled COPY was executed");
-  expect_outcome(rig, copy_of_line(rig, 0, 1024), PENSTOCK_OK, PENSTOCK_FIELD_NONE, 0,
-                 "COPY after a cancelled queue was drained", &tally);
-  rows->push_back(tally.row("cancel"));
-}
-
-}  // namespace
-
-void check_fences(Rig& rig, std::vector<ConformanceRow>* rows) {
-  if (has(rig, PENSTOCK_OP_NOP)) {
-    Tally tally;
-    expect_outcome(rig, make_descriptor(PENSTOCK_OP_NOP, 0, 0), PENSTOCK_OK, PENSTOCK_FIELD_NONE, 0,
-                   "NOP", &tally);
-    rows->push_back(tally.row("NOP"));
-  } else {
-    rows->push_back(unsupported_row("NOP", "", "the engine has no NOP"));
-  }
-  const bool able =
-      has(rig, PENSTOCK_OP_SIGNAL) && has(rig, PENSTOCK_OP_WAIT) && has(rig, PENSTOCK_OP_COPY);
-  if (rig.pool() == nullptr || !able) {
-    const char* reason = able ? "fences live in a pool, and none was given"
-                              : "the engine does not have all of SIGNAL, WAIT and COPY";
-    for (const char* operation : {"SIGNAL", "WAIT", "WAIT deadline", "cancel"})
-      rows->push_back(unsupported_row(operation, "", reason));
-    return;
-  }
-  { const Snapshot zeroes_the_fence(rig); }
-  Fence fence(*rig.pool(), rig.memory() + kFence);
-  check_signal(rig, fence, rows);
-  check_wait(rig, fence, rows);
-  check_cancel(rig, rows);
 }
 
 }  // namespace penstock::conformance

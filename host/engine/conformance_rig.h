@@ -80,6 +80,30 @@ penstock_descriptor make_descriptor(std::uint32_t opcode, std::uint32_t n_src, s
 // "invalid_argument (field dst)"
 std::string describe(const penstock_completion& completion);
 
+bool has(const Rig& rig, std::uint32_t opcode);
+
+// What is about the protocol lives in the arena's first part, which is compared as a whole; the
+// fences of a barrier stand behind it.
+inline constexpr std::uint64_t kArea = 32768;
+inline constexpr std::uint64_t kFence = 16384;
+inline constexpr std::uint64_t kBarrier = kArea;
+
+// Fills the area, with a fence at 0, and tells whether it still is what `expected` says.
+class Snapshot {
+ public:
+  explicit Snapshot(Rig& rig);
+  std::byte* expected() { return bytes_.data(); }
+  bool holds();
+
+ private:
+  Rig& rig_;
+  std::vector<std::byte> bytes_;
+};
+
+// Runs a descriptor and compares its completion.
+void expect_outcome(Rig& rig, const penstock_descriptor& d, std::uint32_t status,
+                    std::uint32_t field, std::uint64_t detail, const char* what, Tally* tally);
+
 // The parts. Each appends its rows.
 void check_copy(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_reduce(Rig& rig, std::vector<ConformanceRow>* rows);
@@ -87,6 +111,7 @@ void check_fused(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_malformed(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_addresses(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_fences(Rig& rig, std::vector<ConformanceRow>* rows);
+void check_barrier(Rig& rig, std::vector<ConformanceRow>* rows);
 void check_select(Rig& rig, std::vector<ConformanceRow>* rows);
 
 }  // namespace penstock::conformance

@@ -12,6 +12,33 @@ namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 
+// What a WAIT or BARRIER finds now: held back, with the detail that it would have after its
+// deadline, or how it ends.
+struct Holding {
+  bool held = false;
+  Outcome outcome;
+};
+
+Holding look_at_fence(const Queue& queue, const penstock_descriptor& d) {
+  std::byte* line = queue.resolve(d.src[0], PENSTOCK_CACHE_LINE, false);
+  if (line == nullptr) return {false, {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]}};
+  const std::uint64_t value = Fence(*queue.pool(), line).load();
+  return {value < d.src[1], {PENSTOCK_OK, PENSTOCK_FIELD_NONE, value}};
+}
+
+// Signalling again at each look changes nothing: the fence is there already.
+Holding look_at_barrier(const Queue& queue, const penstock_descriptor& d) {
+  std::byte* own = queue.resolve(d.dst[0], PENSTOCK_CACHE_LINE, true);
+  if (own == nullptr) return {false, {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[0]}};
+  std::byte* lines = queue.resolve(d.src[0], d.count * PENSTOCK_CACHE_LINE, false);
+  if (lines == nullptr) return {false, {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]}};
+  Fence(*queue.pool(), own).signal(d.src[1]);
+  for (std::uint64_t i = 0; i < d.count; ++i)
+    if (!Fence(*queue.pool(), lines + i * PENSTOCK_CACHE_LINE).reached(d.src[1]))
+      return {true, {PENSTOCK_OK, PENSTOCK_FIELD_NONE, i}};
+  return {};
+}
+
 class HostEngine final : public Engine {
  public:
   HostEngine(Capabilities capabilities, std::unique_ptr<const Kernels> kernels)
@@ -27,6 +54,7 @@ class HostEngine final : public Engine {
  private:
   enum class Progress { completed, blocked };
 
+  // WAIT and BARRIER.
   Progress wait(Queue& queue, const penstock_descriptor& d) const;
   Outcome run(const Queue& queue, const penstock_descriptor& d) const;
 
@@ -44,7 +72,8 @@ std::uint32_t HostEngine::advance(Queue& queue) {
       outcome.status = PENSTOCK_CANCELLED;
     } else {
       outcome.status = check_descriptor(capabilities_, *front, &outcome.field, &outcome.detail);
-      if (outcome.ok() && front->opcode == PENSTOCK_OP_WAIT) {
+      if (outcome.ok() &&
+          (front->opcode == PENSTOCK_OP_WAIT || front->opcode == PENSTOCK_OP_BARRIER)) {
         if (wait(queue, *front) == Progress::blocked) break;
         ++completions;
         continue;
@@ -58,15 +87,10 @@ std::uint32_t HostEngine::advance(Queue& queue) {
 }
 
 HostEngine::Progress HostEngine::wait(Queue& queue, const penstock_descriptor& d) const {
-  std::byte* line = queue.resolve(d.src[0], PENSTOCK_CACHE_LINE, false);
-  if (line == nullptr) {
-    queue.complete(PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]);
-    return Progress::completed;
-  }
-  const std::uint64_t value = Fence(*queue.pool(), line).load();
-  if (value >= d.src[1]) {
-    queue.wait_began_ns = 0;
-    queue.complete(PENSTOCK_OK, PENSTOCK_FIELD_NONE, value);
+  const Holding holding =
+      d.opcode == PENSTOCK_OP_BARRIER ? look_at_barrier(queue, d) : look_at_fence(queue, d);
+  if (!holding.held) {
+    queue.complete(holding.outcome.status, holding.outcome.field, holding.outcome.detail);
     return Progress::completed;
   }
   const std::uint64_t now = queue.pool()->platform().now_ns();
@@ -75,8 +99,7 @@ HostEngine::Progress HostEngine::wait(Queue& queue, const penstock_descriptor& d
       d.timeout_ms != 0 ? d.timeout_ms : queue.config().default_timeout_ms;
   if (now < queue.wait_began_ns || now - queue.wait_began_ns < timeout_ms * kNsPerMs)
     return Progress::blocked;
-  queue.wait_began_ns = 0;
-  queue.complete(PENSTOCK_DEADLINE_EXCEEDED, PENSTOCK_FIELD_NONE, value);
+  queue.complete(PENSTOCK_DEADLINE_EXCEEDED, PENSTOCK_FIELD_NONE, holding.outcome.detail);
   return Progress::completed;
 }
 

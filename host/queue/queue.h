@@ -4,7 +4,7 @@
 // refuses (submit returns false) and loses nothing, because a descriptor is accepted only while its
 // completion has a place; after cancel() everything accepted completes as cancelled.
 //
-// Order: WAIT holds back what follows it, SIGNAL comes after what precedes it.
+// Order: WAIT and BARRIER hold back what follows them, SIGNAL comes after what precedes it.
 #ifndef PENSTOCK_QUEUE_QUEUE_H_
 #define PENSTOCK_QUEUE_QUEUE_H_
 
