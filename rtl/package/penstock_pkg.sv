@@ -63,6 +63,7 @@ package penstock_pkg;
   localparam [63:0] MAX_COUNT = 64'h0001000000000000;
   localparam MAX_TASKS = 1048576;
   localparam MAX_UPDATES = 16777216;
+  localparam MAX_BARRIER = 64;
   localparam BLOCK_SCALE_BYTES = 4;
 
   // descriptor.h: enum penstock_opcode
@@ -74,7 +75,8 @@ package penstock_pkg;
   localparam OP_SELECT = 5;
   localparam OP_UPDATE = 6;
   localparam OP_OUTER_STEP = 7;
-  localparam OP_COUNT = 8;
+  localparam OP_BARRIER = 8;
+  localparam OP_COUNT = 9;
 
   // descriptor.h: enum penstock_flag
   localparam FLAG_SRC_LIST = 1;
