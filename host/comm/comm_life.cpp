@@ -1,4 +1,6 @@
 // How a comm ends: failure, abort, and the watch over its ranks.
+#include <bit>
+
 #include "penstock/base/log.h"
 #include "penstock/comm/pool_comm.h"
 
@@ -56,10 +58,21 @@ std::uint32_t PoolComm::awaited() const {
   return kNoRank;
 }
 
+// By all lanes, any of which may be the one whose deadline passes first.
+std::uint64_t PoolComm::all_awaited() const {
+  std::uint64_t ranks = 0;
+  const auto add = [&](std::uint32_t rank) {
+    if (rank != kNoRank) ranks |= std::uint64_t{1} << rank;
+  };
+  add(collectives_->waiting_for());
+  for (const auto& [pair, lane] : pairs_) add(lane->waiting_for());
+  return ranks;
+}
+
 // Looks whether the others still live and want to go on.
 Status PoolComm::survey() {
-  const std::uint32_t peer = awaited();
-  watch().look(peer);
+  const std::uint64_t peers = all_awaited();
+  watch().look(awaited(), peers);
   Status reason;
   const std::uint32_t aborted = membership_->find_aborted(&reason);
   if (aborted != kNoRank) {
@@ -72,7 +85,9 @@ Status PoolComm::survey() {
            dead);
     return revoked_;
   }
-  if (peer != kNoRank && watch().has_left(peer)) {
+  for (std::uint64_t rest = peers; rest != 0; rest &= rest - 1) {
+    const auto peer = static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (!watch().has_left(peer)) continue;
     revoke(error(Code::peer_dead, "comm '{}': {} has left it, and is waited for", config_.name,
                  membership_->describe(peer)),
            peer);

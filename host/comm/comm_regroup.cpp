@@ -84,7 +84,7 @@ Result<std::unique_ptr<Comm>> PoolComm::grow(std::uint32_t size) {
   meeting.epoch = epoch() + 1;
   meeting.settled = this->size();
   meeting.watch = [this]() -> Status {
-    for (std::uint32_t rank = 0; rank < this->size(); ++rank) watch().follow(rank);
+    watch().follow(~std::uint64_t{0} >> (64 - this->size()));
     return survey();
   };
   meeting.describe = [this](std::uint32_t place) {
@@ -118,9 +118,11 @@ Result<std::unique_ptr<Comm>> PoolComm::split(std::int32_t color, std::int32_t k
       "~{:016x}", membership_->offspring('p', splits_, static_cast<std::uint64_t>(color)));
   meeting.size = static_cast<std::uint32_t>(part.size());
   while (part[meeting.rank].second != rank()) ++meeting.rank;
+  std::uint64_t ranks_of_part = 0;
+  for (const auto& [ignored, rank] : part) ranks_of_part |= std::uint64_t{1} << rank;
   meeting.fixed = true;
   meeting.watch = [&]() -> Status {
-    for (const auto& [ignored, rank] : part) watch().follow(rank);
+    watch().follow(ranks_of_part);
     return survey();
   };
   meeting.describe = [&](std::uint32_t place) { return describe_absent(part[place].second); };

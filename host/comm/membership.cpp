@@ -361,41 +361,58 @@ void Membership::give_back() {
     free_regions();
     return;
   }
+  let_go();
+}
+
+bool Membership::is_in_place() const {
+  auto found = pool_.find(RegionKind::comm, meeting_.region);
+  return found.ok() && found->generation == control_.generation;
+}
+
+void Membership::let_go() {
   for (const Region& region : scratch_regions_) (void)pool_.drop(region);
   (void)pool_.drop(control_);
 }
 
-void Membership::leave() {
+// That it has left this rank says before it asks for the locks: those may be in the hands of one
+// that is stopped, and nobody shall wait for this rank for that reason. What it then cannot free is
+// freed by whoever comes to the locks later.
+void Membership::leave_within(std::uint32_t patience_ms) {
   if (!joined_) return;
   joined_ = false;
-  auto lock = pool_.lock(kCommsLock, kLeaveTimeoutMs);
-  if (!lock.ok()) {
-    log::warn("leaving comm '{}': {}", name_, lock.status().message());
-    return;  // the lease tells others when this process is gone
+  if (!is_in_place()) return let_go();  // freed by force
+  mark(met_ ? MemberState::left : MemberState::withdrew);
+  auto lock = pool_.lock(kCommsLock, patience_ms);
+  // Freeing takes the table's lock, and would wait for it as long as the pool's user said.
+  const Status table = lock.ok() ? pool_.lock(kTableLock, patience_ms).status() : lock.status();
+  if (!table.ok()) {
+    log::warn("leaving comm '{}': {}; who leaves a comm later frees its memory", name_,
+              table.message());
+    return let_go();
   }
   // What a rank that died left half-made is nobody's: no comm will come by its name.
   (void)pool_.reclaim();
-  auto found = pool_.find(RegionKind::comm, meeting_.region);
-  if (!found.ok() || found->generation != control_.generation) return;  // freed by force
-  mark(met_ ? MemberState::left : MemberState::withdrew);
+  if (!is_in_place()) return let_go();
   const bool last_here =
       pool_hosts() > 1 && life_header().maker_host == pool_.host_id() && !others_live(true);
   if (!last_here || !others_live(false)) {
     give_back();
+    sweep();  // what others could not free
     return;
   }
   // Without the lock, because those who are waited for may be waiting for this host's ranks in the
   // same way. What is still held is freed by nobody else but a comm of this host that comes next.
   std::move(lock).value().reset();
   Platform& platform = pool_.platform();
-  const std::uint64_t deadline_ns = platform.now_ns() + std::uint64_t{kLeaveTimeoutMs} * 1'000'000;
+  const std::uint64_t deadline_ns = platform.now_ns() + std::uint64_t{patience_ms} * 1'000'000;
   while (others_live(false) && platform.now_ns() < deadline_ns) platform.sleep_ns(kPollNs);
-  auto again = pool_.lock(kCommsLock, kLeaveTimeoutMs);
-  found = pool_.find(RegionKind::comm, meeting_.region);
-  if (!again.ok() || !found.ok() || found->generation != control_.generation) return;
+  auto again = pool_.lock(kCommsLock, patience_ms);
+  if (!again.ok() || !is_in_place()) return let_go();
   give_back();
 }
 
-Membership::~Membership() { leave(); }
+void Membership::leave() { leave_within(std::min(kLeaveTimeoutMs, std::max(1u, timeout_ms_ / 8))); }
+
+Membership::~Membership() { leave_within(kLeaveTimeoutMs); }
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #include "penstock/comm/peer_watch.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace penstock {
 namespace {
@@ -37,24 +38,30 @@ void PeerWatch::look_at(std::uint32_t rank, std::uint64_t now_ns, bool state_too
   }
 }
 
-void PeerWatch::look(std::uint32_t awaited) {
-  membership_.beat(awaited);
-  if (awaited == kNoRank) return;
+void PeerWatch::look(std::uint32_t first, std::uint64_t awaited) {
+  membership_.beat(first);
   follow(awaited);
-  Peer& peer = peers_[awaited];
-  peer.looks_since_left = membership_.has_left(awaited) ? peer.looks_since_left + 1 : 0;
+  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) {
+    if (((awaited >> rank) & 1) == 0) continue;
+    Peer& peer = peers_[rank];
+    peer.looks_since_left = membership_.has_left(rank) ? peer.looks_since_left + 1 : 0;
+  }
 }
 
-void PeerWatch::follow(std::uint32_t awaited) {
+void PeerWatch::follow(std::uint64_t awaited) {
   const std::uint64_t now_ns = platform_.now_ns();
-  std::uint32_t rank = awaited;
-  for (std::size_t step = 0; step < peers_.size() && rank != membership_.rank(); ++step) {
-    Peer& peer = peers_[rank];
-    const bool state_too = now_ns >= peer.next_state_ns;
-    if (state_too) peer.next_state_ns = now_ns + kStateNs;
-    look_at(rank, now_ns, state_too);
-    if (!is_fresh(peer) || peer.waits_for == kNoRank) break;
-    rank = peer.waits_for;
+  std::uint64_t seen = std::uint64_t{1} << membership_.rank();
+  for (; awaited != 0; awaited &= awaited - 1) {
+    auto rank = static_cast<std::uint32_t>(std::countr_zero(awaited));
+    while (((seen >> rank) & 1) == 0) {
+      seen |= std::uint64_t{1} << rank;
+      Peer& peer = peers_[rank];
+      const bool state_too = now_ns >= peer.next_state_ns;
+      if (state_too) peer.next_state_ns = now_ns + kStateNs;
+      look_at(rank, now_ns, state_too);
+      if (!is_fresh(peer) || peer.waits_for == kNoRank) break;
+      rank = peer.waits_for;
+    }
   }
 }
 

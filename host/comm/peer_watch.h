@@ -20,11 +20,12 @@ class PeerWatch {
         timeout_ms_(timeout_ms),
         peers_(membership.size()) {}
 
-  // To be called a few times a second while this rank waits for `awaited` (or kNoRank): gives a
-  // sign of life, and looks at those that are waited for, directly or through others.
-  void look(std::uint32_t awaited);
-  // The same look at one that is waited for in another way than by a call; gives no sign.
-  void follow(std::uint32_t awaited);
+  // To be called a few times a second while this rank waits for the ranks of `awaited` (bit r: rank
+  // r), and for `first` (or kNoRank) before all others: gives a sign of life, and looks at them and
+  // at those that they wait for.
+  void look(std::uint32_t first, std::uint64_t awaited);
+  // The same look at those who are waited for in another way than by a call; gives no sign.
+  void follow(std::uint64_t awaited);
   // The rank at the end of the chain that begins with `awaited`: if that one gives signs of life
   // and itself waits for another, that other, and so on.
   std::uint32_t blame(std::uint32_t awaited) const;

@@ -74,6 +74,7 @@ class PoolComm : public Comm {
   Status describe_failure(const LaneFailure& failure) const;
   PeerWatch& watch() const;
   std::uint32_t awaited() const;
+  std::uint64_t all_awaited() const;
   std::string describe_absent(std::uint32_t rank) const;
   Result<std::unique_ptr<Comm>> on(std::unique_ptr<Membership> membership, std::string name);
   // Ranks of this comm, and perhaps newcomers, meet as `config.name`.

@@ -337,14 +337,24 @@ Result<Membership::Attempt> Membership::look_after() {
 
 Status Membership::timed_out() const {
   std::string missing;
+  std::string stopped;
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
-    if (read_member(rank).state != MemberState::absent) continue;
+    const MemberState state = read_member(rank).state;
+    if (state == MemberState::joined && rank != this->rank()) {
+      const char process = process_state(rank);
+      if (process != 'T' && process != 't') continue;
+      stopped += fmt::format(
+          "; {}, which has come, is stopped (state {}), and may hold a lock that "
+          "others wait for",
+          describe(rank), process);
+    }
+    if (state != MemberState::absent) continue;
     const std::string who = meeting_.describe ? meeting_.describe(rank) : fmt::format("{}", rank);
     missing += missing.empty() ? who : ", " + who;
   }
   return error(Code::deadline_exceeded,
-               "comm '{}' of {} ranks: no sign of {}{} in pool {} before the deadline", name_,
-               size(), meeting_.describe ? "" : "rank ", missing, pool_.spec());
+               "comm '{}' of {} ranks: no sign of {}{} in pool {} before the deadline{}", name_,
+               size(), meeting_.describe ? "" : "rank ", missing, pool_.spec(), stopped);
 }
 
 // False if all have come after all. Under the lock under which they come, so that nobody has met

@@ -91,7 +91,9 @@ class Membership {
   void release() { joined_ = false; }
   // Publishes that this rank gives up. Idempotent: the first reason stays.
   void announce_abort(const Status& reason, std::uint32_t culprit);
-  // Gives the place up. The regions are touched no more; describe() goes on. Idempotent.
+  // Gives the place up. The regions are touched no more; describe() goes on. Idempotent. This rank
+  // may be waited for elsewhere: what the destructor waits two seconds for is waited for here an
+  // eighth of the deadline at most, and left to those who come later.
   void leave();
   bool joined() const { return joined_; }
 
@@ -113,6 +115,7 @@ class Membership {
         name_(config.name),
         meeting_(std::move(meeting)),
         newcomer_(config.newcomer),
+        timeout_ms_(config.timeout_ms),
         flags_(flags) {}
 
   enum class Attempt { met, retry };
@@ -154,7 +157,10 @@ class Membership {
   void mark(MemberState state);
   void write_state(std::uint32_t rank, ControlMember member, MemberState state) const;
   bool is_dead(std::uint32_t rank, const ControlMember& member) const;
+  void leave_within(std::uint32_t patience_ms);
+  bool is_in_place() const;
   void give_back();
+  void let_go();
   ControlMember read_member(std::uint32_t rank) const;
   ControlMember identity(std::uint32_t rank) const;
   ProcessIdentity process_of(const ControlMember& member) const;
@@ -180,6 +186,7 @@ class Membership {
   std::string name_;
   Meeting meeting_;
   bool newcomer_;
+  std::uint32_t timeout_ms_;
   Region control_;
   std::uint64_t flags_;
   ControlHeader header_{};

@@ -7,6 +7,7 @@
 
 namespace penstock {
 
+inline constexpr std::uint32_t kTableLock = 0;
 inline constexpr std::uint32_t kCommsLock = 1;
 inline constexpr std::uint32_t kLeaveTimeoutMs = 2000;
 inline constexpr std::uint32_t kMaxInlineLines = 256;

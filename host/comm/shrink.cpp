@@ -255,6 +255,7 @@ Result<std::unique_ptr<Membership>> Membership::shrink(const CommConfig& config)
     log::info("comm '{}': shrinking to {} ranks failed: {}", name_, next->meeting_.size,
               came.message());
     proposal = survivors_of(*next, came, record.members);
+    next->leave();
     if (came.code() == Code::no_space) {
       leave();  // the others need not wait for it
       return came;

@@ -1,10 +1,11 @@
 /* How the ranks of a comm meet in a record, and how they leave it.
  *
- * Code: host/comm/rendezvous.cpp. The record has an epoch and a member line per rank; who enters or
- * leaves holds the comms lock, which a death sets free. A record without a living member is
- * replaced under the next epoch; one that lost a rank takes in nobody until the last has left. A
- * rank waits outside of the lock, until all have come, one has withdrawn or died, or its patience
- * ends. Every rank has a first process, which may die anywhere, and then a second one.
+ * Code: host/comm/rendezvous.cpp. The record has an epoch and a member line per rank; who enters,
+ * withdraws or frees the record holds the comms lock, which a death sets free; who has met says that
+ * it leaves before that. A record without a living member is replaced under the next epoch; one that
+ * lost a rank takes in nobody until the last has left. A rank waits outside of the lock, until all
+ * have come, one has withdrawn or died, or its patience ends. Every rank has a first process, which
+ * may die anywhere, and then a second one.
  *
  * Properties: all of a comm that met joined the same epoch, and know the same processes by it; two
  * comms of one name are never in use at once; nobody withdraws from a comm that has met.
@@ -106,17 +107,24 @@ use:
   };
   may_die();
 leave:
+  atomic {
+    in_use[me] = 0;
+    if
+    :: has_met && exists && epoch == mine -> state[me % RANKS] = left; printf("%d tell\n", me)
+    :: else
+    fi
+  };
+  may_die();
   take_lock();
   atomic {
     printf("%d leave\n", me);
-    in_use[me] = 0;
     if
     :: exists && epoch == mine ->
        if
 #ifndef BROKEN_WITHDRAW
        :: !has_met && ALL_CAME -> has_met = true; drop_lock(); goto use  /* all came */
 #endif
-       :: has_met -> state[me % RANKS] = left
+       :: has_met
        :: else -> assert(met_in < mine); state[me % RANKS] = withdrew
        fi;
        if

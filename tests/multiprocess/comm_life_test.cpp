@@ -203,6 +203,63 @@ TEST(Stop, PassesTheDeadlineAndIsNamed) {
   EXPECT_THAT(ends[1].message, HasSubstr("revoked"));
 }
 
+// Ranks 0 and 2 wait for rank 3, and rank 1 for both of them, on two lanes. Its deadline passes
+// first, and on neither lane is it the neighbour who is to blame.
+TEST(Stop, IsNamedByWhoWaitsForSeveralThatWaitForIt) {
+  const ScopedPool pool(1);
+  Ranks ranks(4, [&](std::uint32_t rank) -> std::string {
+    auto member = join(pool.spec(), rank, 4, "test", Coherence::hardware, 2000);
+    if (!member.ok()) return "join: " + member.status().to_string();
+    if (Status status = sum_once(*member->comm); !status.ok()) return status.to_string();
+    if (rank == 3) ::raise(SIGSTOP);
+    if (rank != 1) ::usleep(700'000);
+    std::vector<std::int32_t> sent(200'000);
+    std::vector<std::int32_t> received(200'000);
+    Call call;
+    call.collective = Collective::send_recv;
+    call.count = sent.size();
+    call.type = PENSTOCK_INT32;
+    call.send = sent.data();
+    call.root = 2;
+    call.sender = true;
+    if (rank == 1) {
+      auto started = member->comm->start(call);
+      if (!started.ok()) return started.status().to_string();
+    }
+    call.sender = false;
+    call.send = nullptr;
+    call.recv = received.data();
+    call.root = rank == 1 ? 0 : 3;
+    return member->comm->run(call).to_string();
+  });
+  const pid_t stopped = ranks.pid(3);
+  ::usleep(3'500'000);
+  ::kill(stopped, SIGCONT);
+  const auto ends = ranks.join();
+  for (const std::uint32_t rank : {0u, 1u, 2u}) {
+    EXPECT_THAT(ends[rank].message, HasSubstr(fmt::format("rank 3 (pid {})", stopped)));
+    EXPECT_THAT(ends[rank].message, HasSubstr("it has been stopped"));
+  }
+}
+
+// Rank 2 does not come, perhaps for the sake of a lock in the hands of rank 0.
+TEST(Stop, OfARankThatHadComeIsToldToWhoWaitsForTheRest) {
+  const ScopedPool pool(1);
+  Ranks ranks(2, [&](std::uint32_t rank) -> std::string {
+    auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 2000);
+    return member.ok() ? "met a rank that does not exist" : member.status().to_string();
+  });
+  const pid_t stopped = ranks.pid(0);
+  ::usleep(1'000'000);
+  ::kill(stopped, SIGSTOP);
+  ::usleep(2'500'000);
+  ::kill(stopped, SIGCONT);
+  const auto ends = ranks.join();
+  EXPECT_THAT(ends[1].message, HasSubstr("no sign of rank 2 in pool"));
+  EXPECT_THAT(ends[1].message,
+              HasSubstr(fmt::format("rank 0 (pid {}), which has come, is stopped", stopped)));
+}
+
 TEST(Abort, ReachesEveryRankWithItsReason) {
   const ScopedPool pool(1);
   EXPECT_EQ("", run_ranks(3, [&](std::uint32_t rank) -> std::string {
