@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 #include <vector>
 
 #include "penstock/engine/scalar_select.h"
 #include "penstock/engine/simd_fgd.h"
 #include "penstock/engine/simd_select_blocks.h"
 #include "penstock/engine/simd_select_context.h"
+#include "penstock/engine/simd_select_plan.h"
 
 namespace penstock {
 namespace {
 
 // Per thread, and kept from call to call: for each row of the table a bit, the sum of its scores,
-// and the raw scores of kStored operations. Only programs that normalise need it.
+// and the raw scores of kStored operations. Only programs that normalise more than BITS need it.
 constexpr std::uint32_t kStored = 4;
 struct Scratch {
   std::vector<std::uint64_t> feasible;
@@ -45,7 +45,11 @@ class Selection {
         result_(result),
         context_(table, program, task, DecisionContext::Unprepared{}),
         kernels_(block_kernels()),
-        rows_(table.header->rows) {}
+        rows_(table.header->rows),
+        plan_(program, task) {
+    for (const penstock_column_op* op : plan_.normalised) normalised_[n_normalised_++].op = op;
+    for (std::uint32_t part = 0; part < plan_.n_parts(); part++) parts_[part].n_best = 0;
+  }
 
   // Equal scores go to the row that comes first in the order in which rows are looked at, so that
   // only a higher score is of interest; the tie hash apart.
@@ -53,7 +57,6 @@ class Selection {
     const auto start = program_.tie == PENSTOCK_TIE_ROTATING && rows_ > 0
                            ? static_cast<std::uint32_t>(task_.tie % rows_)
                            : 0;
-    sort_operations();
     simd_prepare_filters(&context_);
     if (n_normalised_ == 0) {
       stream(start, rows_);
@@ -63,19 +66,15 @@ class Selection {
       pick_all(start, rows_);
       pick_all(0, start);
     }
-    for (std::uint32_t i = 0; i < result_->n_best; i++) result_->best[i].score += base_;
+    join_parts();
   }
 
  private:
-  // An operation whose scores can only be weighed once those of all rows are known: it is
-  // normalised, or it is SPREAD, which wants to know of all rows which are feasible.
   struct Normalised {
-    const penstock_column_op* op;
-    std::int64_t* raw;  // by row; null: computed once more when it is wanted
+    const penstock_column_op* op = nullptr;
+    std::int64_t* raw = nullptr;  // by row; null: computed once more when it is wanted
     ScoreRange range;
   };
-
-  static bool is_score(const penstock_column_op& op) { return PENSTOCK_COLUMN_OP_IS_SCORE(op.op); }
 
   // Raw scores whose bound is below 2^31; normalised ones are small, whatever the operation.
   static bool is_small(const penstock_column_op& op) {
@@ -83,52 +82,6 @@ class Selection {
            (op.op != PENSTOCK_SCORE_FEATURES && op.op != PENSTOCK_SCORE_BEST_FIT &&
             op.op != PENSTOCK_SCORE_DOT_PRODUCT && op.op != PENSTOCK_SCORE_DOMAINS &&
             op.op != PENSTOCK_SCORE_SPREAD);
-  }
-
-  // Whether the raw score of every row is 0 because the task names nothing of what is scored.
-  bool is_zero(const penstock_column_op& op) const {
-    switch (op.op) {
-      case PENSTOCK_SCORE_BITS:
-        return std::none_of(task_.terms, task_.terms + task_.n_terms,
-                            [&](const penstock_term& term) { return term.group == op.group; });
-      case PENSTOCK_SCORE_DOMAINS:
-      case PENSTOCK_SCORE_SPREAD:
-        return std::none_of(
-            task_.domain_terms, task_.domain_terms + task_.n_domain_terms,
-            [&](const penstock_domain_term& term) { return term.group == op.group; });
-      case PENSTOCK_SCORE_GPU_PACKING:
-      case PENSTOCK_SCORE_GPU_CLUSTERING:
-        return task_.gpu_count == 0;
-      default:
-        return false;
-    }
-  }
-
-  void sort_operations() {
-    bool any_percent = false;
-    for (std::uint32_t i = 0; i < program_.n_ops; i++) {
-      const penstock_column_op& op = program_.ops[i];
-      if (!is_score(op) || op.weight == 0) continue;
-      if (is_zero(op)) {
-        if (!scalar_is_idle(op, task_))
-          base_ += op.weight * scalar_normalise_one(op.normalise, {}, 0);
-      } else if (op.normalise != PENSTOCK_NORMALISE_NONE || op.op == PENSTOCK_SCORE_SPREAD) {
-        normalised_[n_normalised_++] = {&op, nullptr, {}};
-      } else if (is_percent(op) && std::exchange(any_percent, true)) {
-        deferred_[n_deferred_++] = &op;
-        deferred_most_ += std::max<std::int64_t>(op.weight * std::int64_t{100}, 0);
-      } else {
-        plain_[n_plain_++] = &op;
-      }
-    }
-  }
-
-  // Scores from 0 to 100. All but the first are deferred: rows that they could not make one of the
-  // best do without them.
-  static bool is_percent(const penstock_column_op& op) {
-    return op.op == PENSTOCK_SCORE_LEAST_ALLOCATED || op.op == PENSTOCK_SCORE_MOST_ALLOCATED ||
-           op.op == PENSTOCK_SCORE_BALANCED || op.op == PENSTOCK_SCORE_RATIO ||
-           op.op == PENSTOCK_SCORE_GPU_PACKING || op.op == PENSTOCK_SCORE_FGD;
   }
 
   // The block at `begin` of the rows below `end`.
@@ -142,8 +95,7 @@ class Selection {
     std::int64_t total[kBlockRows] = {};
     for (std::uint32_t row = begin & ~63u; row < end; row += kBlockRows) {
       const RowBlock block = block_at(row, end);
-      if (!filter(block, begin, end, feasible)) continue;
-      sum_scores(block, feasible, total);
+      if (!look_at(block, begin, end, feasible, total)) continue;
       pick(block, feasible, total);
     }
   }
@@ -162,8 +114,7 @@ class Selection {
     }
     for (std::uint32_t row = 0; row < rows_; row += kBlockRows) {
       const RowBlock block = block_at(row, rows_);
-      if (!filter(block, 0, rows_, feasible_at(row))) continue;
-      sum_scores(block, feasible_at(row), scratch().total.data() + row);
+      if (!look_at(block, 0, rows_, feasible_at(row), scratch().total.data() + row)) continue;
       score_raw(block, false);
     }
     if (!any_spread()) return;
@@ -235,22 +186,40 @@ class Selection {
       std::uint64_t feasible[kBlockWords];
       std::copy_n(feasible_at(row), block.words, feasible);
       clip(block, begin, end, feasible);
+      find_threshold(block, feasible);
+      std::fill_n(above_, block.words, ~std::uint64_t{0});
+      above_is_known_ = false;
       pick(block, feasible, total);
     }
   }
 
-  // Which rows of the block pass the filters; false when none does.
-  bool filter(RowBlock block, std::uint32_t begin, std::uint32_t end, std::uint64_t* feasible) {
+  // Which rows of the block pass the filters, and the weighted sum of their scores that are neither
+  // normalised nor deferred; false when no row passes.
+  bool look_at(RowBlock block, std::uint32_t begin, std::uint32_t end, std::uint64_t* feasible,
+               std::int64_t* total) {
     std::copy_n(table_.bit_column(PENSTOCK_BIT_NODE) + block.begin / 64, block.words, feasible);
     clip(block, begin, end, feasible);
-    for (std::uint32_t i = 0; i < program_.n_ops && !is_score(program_.ops[i]); i++) {
+    for (const penstock_column_op* op : plan_.filters) {
       if (!any(feasible, block.words)) return false;
-      filter(program_.ops[i], block, feasible);
+      filter(*op, block, feasible);
+    }
+    if (!any(feasible, block.words)) return false;
+    find_threshold(block, feasible);
+    bool scored = plan_.paired.n > 0;
+    above_is_known_ = false;
+    if (scored) {
+      scored = kernels_.score_pair(table_, plan_.pair, block, threshold_, feasible, total, above_);
+      if (!scored && plan_.paired_fit != nullptr) filter(*plan_.paired_fit, block, feasible);
+      above_is_known_ = scored && plan_.plain.n == 0;
     }
     std::uint32_t n = 0;
     for (std::uint32_t w = 0; w < block.words; w++) n += bits_set(feasible[w]);
     result_->feasible += n;
-    return n != 0;
+    if (n == 0) return false;
+    if (!scored) add_scores(plan_.paired, false, block, feasible, total);
+    add_scores(plan_.plain, plan_.paired.n > 0, block, feasible, total);
+    if (plan_.paired.n + plan_.plain.n == 0) std::fill_n(total, block.words * 64, 0);
+    return true;
   }
 
   void filter(const penstock_column_op& op, RowBlock block, std::uint64_t* feasible) {
@@ -273,23 +242,28 @@ class Selection {
     for (std::uint32_t t = 0; t < task_.n_terms; t++) {
       const penstock_term& term = task_.terms[t];
       if (term.group != op.group) continue;
-      const std::uint64_t* column = table_.bit_column(term.column) + block.begin / 64;
-      const std::uint64_t flip = term.clear != 0 ? ~std::uint64_t{0} : 0;
-      for (std::uint32_t w = 0; w < block.words; w++) feasible[w] &= column[w] ^ flip;
+      for (std::uint32_t w = 0; w < block.words; w++)
+        feasible[w] &= rows_with(term, block.begin / 64 + w);
     }
   }
 
-  // The weighted sum of the scores that are not normalised.
-  void sum_scores(RowBlock block, const std::uint64_t* feasible, std::int64_t* total) {
+  // Of the 64 rows of a word, those for which the term holds.
+  std::uint64_t rows_with(const penstock_term& term, std::uint32_t word) const {
+    const std::uint64_t bits = table_.bit_column(term.column)[word];
+    return term.clear != 0 ? ~bits : bits;
+  }
+
+  // The weighted sum of the scores, on top of `total` if `add`.
+  void add_scores(const OpList& ops, bool add, RowBlock block, const std::uint64_t* feasible,
+                  std::int64_t* total) {
     std::int64_t scores[kBlockRows];
-    for (std::uint32_t i = 0; i < n_plain_; i++) {
-      const penstock_column_op& op = *plain_[i];
-      std::int64_t* target = i == 0 && op.weight == 1 ? total : scores;
-      score(op, block, feasible, target);
+    for (const penstock_column_op* op : ops) {
+      std::int64_t* target = !add && op->weight == 1 ? total : scores;
+      score(*op, block, feasible, target);
       if (target == scores)
-        kernels_.accumulate(scores, op.weight, is_small(op), i > 0, block.words, total);
+        kernels_.accumulate(scores, op->weight, is_small(*op), add, block.words, total);
+      add = true;
     }
-    if (n_plain_ == 0) std::fill_n(total, block.words * 64, 0);
   }
 
   void score(const penstock_column_op& op, RowBlock block, const std::uint64_t* feasible,
@@ -306,10 +280,39 @@ class Selection {
                  [&](std::uint32_t i) { scores[i] = scalar_score(context_, op, block.begin + i); });
   }
 
+  // ---- the best rows of each part ----
+
+  // Of the 64 rows of a word, those of a part.
+  std::uint64_t rows_of_part(std::uint32_t part, std::uint32_t word) const {
+    std::uint64_t rows = ~std::uint64_t{0};
+    for (std::uint32_t t = 0; t < plan_.n_terms; t++) {
+      const std::uint64_t with = rows_with(*plan_.term[t], word);
+      rows &= ((part >> t) & 1) != 0 ? with : ~with;
+    }
+    return rows;
+  }
+
+  // threshold_: no row of the block whose score is not above it can be among the best of its part.
+  void find_threshold(RowBlock block, const std::uint64_t* feasible) {
+    threshold_ = INT64_MAX;
+    for (std::uint32_t part = 0; part < plan_.n_parts(); part++) {
+      bool has_rows = false;
+      for (std::uint32_t w = 0; w < block.words; w++)
+        has_rows = has_rows || (feasible[w] & rows_of_part(part, block.begin / 64 + w)) != 0;
+      if (has_rows) threshold_ = std::min(threshold_, threshold_of(parts_[part]));
+    }
+  }
+  std::int64_t threshold_of(const penstock_result& best) const {
+    if (best.n_best < program_.best) return INT64_MIN;
+    return best.best[best.n_best - 1].score - (program_.tie == PENSTOCK_TIE_HASH ? 1 : 0);
+  }
+
   // Shows the rows that may be among the best to scalar_insert. Rows that cannot be, even with the
   // most that the deferred operations could add, are left at that.
   void pick(RowBlock block, const std::uint64_t* feasible, const std::int64_t* total) {
-    if (n_deferred_ == 0) return pick_among(block, feasible, total);
+    note_parts(block, feasible);
+    if (plan_.deferred.n == 0) return pick_among(block, feasible, total);
+    above_is_known_ = false;
     for (std::uint32_t w = 0; w < block.words;) {
       std::uint32_t end = w;
       while (end < block.words && may_be_best(feasible, total, end)) end++;
@@ -319,12 +322,8 @@ class Selection {
       }
       const RowBlock run = {block.begin + w * 64, end - w};
       std::int64_t sum[kBlockRows];
-      std::int64_t scores[kBlockRows];
       std::copy_n(total + w * 64, run.words * 64, sum);
-      for (std::uint32_t i = 0; i < n_deferred_; i++) {
-        score(*deferred_[i], run, feasible + w, scores);
-        kernels_.accumulate(scores, deferred_[i]->weight, true, true, run.words, sum);
-      }
+      add_scores(plan_.deferred, true, run, feasible + w, sum);
       pick_among(run, feasible + w, sum);
       w = end;
     }
@@ -332,31 +331,64 @@ class Selection {
 
   bool may_be_best(const std::uint64_t* feasible, const std::int64_t* total,
                    std::uint32_t w) const {
-    if (feasible[w] == 0) return false;
-    if (result_->n_best < program_.best) return true;
-    const std::int64_t last = result_->best[result_->n_best - 1].score;
-    const std::int64_t tied = program_.tie == PENSTOCK_TIE_HASH ? 1 : 0;
-    return (feasible[w] & kernels_.above(total + w * 64, last - tied - deferred_most_)) != 0;
+    if (feasible[w] == 0 || threshold_ == INT64_MIN) return feasible[w] != 0;
+    return (feasible[w] & kernels_.above(total + w * 64, threshold_ - plan_.deferred_most)) != 0;
+  }
+
+  void note_parts(RowBlock block, const std::uint64_t* feasible) {
+    for (std::uint32_t part = 0; part < plan_.n_parts(); part++) {
+      if (any_of_part_[part] != 0) continue;
+      for (std::uint32_t w = 0; w < block.words; w++)
+        if ((feasible[w] & rows_of_part(part, block.begin / 64 + w)) != 0) any_of_part_[part] = 1;
+    }
   }
 
   void pick_among(RowBlock block, const std::uint64_t* feasible, const std::int64_t* total) {
     for (std::uint32_t w = 0; w < block.words; w++) {
       if (feasible[w] == 0) continue;
-      for_each_bit(feasible[w] & candidates(total + w * 64, block.begin + w * 64),
-                   [&](std::uint32_t i) {
-                     scalar_insert(program_, task_, rows_, block.begin + w * 64 + i,
-                                   total[w * 64 + i], result_);
-                   });
+      std::uint64_t rows = feasible[w];
+      if (above_is_known_) {
+        rows &= above_[w];
+      } else if (threshold_ != INT64_MIN) {
+        rows &= kernels_.above(total + w * 64, threshold_);
+      }
+      for (std::uint32_t part = 0; part < plan_.n_parts() && rows != 0; part++) {
+        const std::uint64_t of_part = rows & rows_of_part(part, block.begin / 64 + w);
+        if (of_part != 0)
+          pick_of_part(of_part, total + w * 64, block.begin + w * 64, &parts_[part]);
+      }
     }
   }
 
-  std::uint64_t candidates(const std::int64_t* total, std::uint32_t row) const {
-    if (result_->n_best < program_.best) return ~std::uint64_t{0};
-    const penstock_best& last = result_->best[result_->n_best - 1];
+  void pick_of_part(std::uint64_t rows, const std::int64_t* total, std::uint32_t begin,
+                    penstock_result* best) {
+    for_each_bit(rows & candidates(*best, total, begin), [&](std::uint32_t i) {
+      scalar_insert(program_, task_, rows_, begin + i, total[i], best);
+    });
+  }
+
+  std::uint64_t candidates(const penstock_result& best, const std::int64_t* total,
+                           std::uint32_t row) const {
+    if (best.n_best < program_.best) return ~std::uint64_t{0};
+    const penstock_best& last = best.best[best.n_best - 1];
     if (program_.tie != PENSTOCK_TIE_HASH) return kernels_.above(total, last.score);
     return kernels_.above_hashed(
         total, last.score, program_.seed, task_.tie, row,
         penstock_tie_hash(program_.seed, task_.tie, static_cast<std::uint64_t>(last.row)));
+  }
+
+  // Rows of one part get the same from what divides them, so that the best of all are among the
+  // best of the parts.
+  void join_parts() {
+    std::int64_t values[SelectPlan::kMaxParts];
+    plan_.weigh_parts(any_of_part_, values);
+    for (std::uint32_t part = 0; part < plan_.n_parts(); part++) {
+      for (std::uint32_t i = 0; i < parts_[part].n_best; i++) {
+        const penstock_best& best = parts_[part].best[i];
+        scalar_insert(program_, task_, rows_, static_cast<std::uint32_t>(best.row),
+                      best.score + values[part] + plan_.base, result_);
+      }
+    }
   }
 
   static void clip(RowBlock block, std::uint32_t begin, std::uint32_t end,
@@ -396,14 +428,16 @@ class Selection {
   DecisionContext context_;
   const BlockKernels& kernels_;
   const std::uint32_t rows_;
-  std::int64_t base_ = 0;  // what every row gets
-  const penstock_column_op* plain_[PENSTOCK_MAX_OPS];
-  std::uint32_t n_plain_ = 0;
-  const penstock_column_op* deferred_[PENSTOCK_MAX_OPS];
-  std::uint32_t n_deferred_ = 0;
-  std::int64_t deferred_most_ = 0;  // what they add at most
+  const SelectPlan plan_;
   Normalised normalised_[PENSTOCK_MAX_OPS];
   std::uint32_t n_normalised_ = 0;
+
+  penstock_result parts_[SelectPlan::kMaxParts];
+  std::uint8_t any_of_part_[SelectPlan::kMaxParts] = {};
+  // Of the block that is looked at.
+  std::int64_t threshold_ = INT64_MIN;
+  std::uint64_t above_[kBlockWords];
+  bool above_is_known_ = false;
 };
 
 }  // namespace

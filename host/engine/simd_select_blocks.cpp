@@ -10,6 +10,7 @@
 // After foreach_target.h.
 #include "hwy/highway.h"
 #include "penstock/engine/simd_select_domains-inl.h"
+#include "penstock/engine/simd_select_pair-inl.h"
 #include "penstock/engine/simd_select_resources-inl.h"
 #include "penstock/engine/simd_select_vectors-inl.h"
 
@@ -228,6 +229,13 @@ bool score(const DecisionContext& context, const penstock_column_op& op, RowBloc
       return ratio_score(table, context.program, op, task, block, scores);
   }
   return false;
+}
+
+bool score_pair(const TableView& table, const PairScores& pair, RowBlock block,
+                std::int64_t threshold, std::uint64_t* feasible, std::int64_t* total,
+                std::uint64_t* above) {
+  return (pair.least ? score_pair_of<true> : score_pair_of<false>)(table, pair, block, threshold,
+                                                                   feasible, total, above);
 }
 
 // ---- what follows the scores ----
@@ -456,8 +464,8 @@ std::uint64_t above_hashed(const std::int64_t* total, std::int64_t threshold, st
 }
 
 const BlockKernels* kernels() {
-  static const BlockKernels kKernels = {filter,     score, extend_range, add_normalised,
-                                        accumulate, above, above_hashed};
+  static const BlockKernels kKernels = {filter,         score,      score_pair, extend_range,
+                                        add_normalised, accumulate, above,      above_hashed};
   return &kKernels;
 }
 

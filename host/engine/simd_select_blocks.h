@@ -23,6 +23,25 @@ struct RowBlock {
   std::uint32_t words;  // 1..kBlockWords
 };
 
+// FIT, LEAST_ALLOCATED or MOST_ALLOCATED, and BALANCED, where the two scores list the same two
+// resources, both of which count, and are not normalised.
+struct PairScores {
+  static constexpr std::uint32_t kMaxOthers = 2;
+
+  std::uint16_t column[2];
+  bool least;  // LEAST_ALLOCATED
+  std::int32_t weight;
+  std::int32_t balanced_weight;
+  double list_weight[2];  // of LEAST_ALLOCATED or MOST_ALLOCATED
+  std::int64_t request[2];
+  std::int64_t scored_request[2];
+  bool fits[2];  // whether FIT looks at the resource
+  // What FIT looks at besides.
+  std::uint32_t n_others;
+  std::uint16_t other[kMaxOthers];
+  std::int64_t other_request[kMaxOthers];
+};
+
 struct BlockKernels {
   // FIT, GPU and DOMAINS: clears the bits of rows that do not pass; words that are 0 are not looked
   // at.
@@ -31,6 +50,11 @@ struct BlockKernels {
   // scores[0 .. 64 * words): raw scores.
   bool (*score)(const DecisionContext& context, const penstock_column_op& op, RowBlock block,
                 std::int64_t* scores);
+  // FIT as `filter` does, and total[0 .. 64 * words): the weighted sum of the two scores. Words
+  // that are 0 are not looked at. above: the rows that pass whose sum is above the threshold.
+  bool (*score_pair)(const TableView& table, const PairScores& pair, RowBlock block,
+                     std::int64_t threshold, std::uint64_t* feasible, std::int64_t* total,
+                     std::uint64_t* above);
   // Takes the feasible rows' scores of at least `least` into *range.
   void (*extend_range)(const std::int64_t* scores, std::int64_t least,
                        const std::uint64_t* feasible, std::uint32_t words, ScoreRange* range);

@@ -1,0 +1,220 @@
+// The block kernel of PairScores: what nearly every policy asks of processors and memory, with each
+// column read once. The scores never leave the registers before they are summed.
+#if defined(PENSTOCK_ENGINE_SIMD_SELECT_PAIR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PENSTOCK_ENGINE_SIMD_SELECT_PAIR_INL_H_
+#undef PENSTOCK_ENGINE_SIMD_SELECT_PAIR_INL_H_
+#else
+#define PENSTOCK_ENGINE_SIMD_SELECT_PAIR_INL_H_
+#endif
+
+#include "hwy/cache_control.h"
+#include "penstock/engine/simd_select_resources-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock {
+namespace HWY_NAMESPACE {
+
+// The nearest whole number, of |v| < 2^50.
+HWY_INLINE Real nearest(Real v) { return (v + real(kRounder)) - real(kRounder); }
+
+// floor(100 * part / whole) of integers 0 <= part <= whole, from 1 / whole that is too small by
+// less than 2^-21 of it and too large by a few roundings at most. What is rounded to the nearest
+// number lies below the quotient by 0.5001 to 0.5002, so that it is the result or 1 less, which the
+// remainder tells (see percent).
+HWY_INLINE Real percent_by(Real part, Real whole, Real reciprocal) {
+  constexpr double kBias = 1.0 / 8192;
+  const Real hundredfold = part * real(100);
+  const Real low = hn::MulAdd(hundredfold, reciprocal, real(-0.5 - kBias));
+  const Real next = (low + real(kRounder)) - real(kRounder - 1);
+  const RealMask above = hn::NegMulAdd(next, whole, hundredfold) < hn::Zero(kReal);
+  return hn::IfThenElse(above, next - real(1), next);
+}
+
+// What the task asks of a block.
+struct PairBlock {
+  struct Resource {
+    const std::int64_t* allocatable;
+    const std::int64_t* requested;
+    const std::int64_t* scored;
+    Int request;
+    Int scored_request;
+    Int looked_at;  // by FIT: all bits, or none
+  };
+  Resource resource[2];
+  Resource other[PairScores::kMaxOthers];
+  std::uint32_t n_others;
+  // The mean is a sum of the products with `share`, and of what makes rounding to the nearest
+  // number a division by the weights (see kExact) that is rounded down.
+  Real share[2];
+  Real half;
+  Real weight;
+  Real balanced_weight;
+};
+
+inline PairBlock pair_block(const TableView& table, const PairScores& pair, RowBlock block) {
+  const auto at = [&](std::int64_t* base, std::uint32_t r) {
+    return table.column(base, r) + block.begin;
+  };
+  PairBlock made;
+  const double weights = pair.list_weight[0] + pair.list_weight[1];
+  for (std::uint32_t k = 0; k < 2; k++) {
+    const std::uint32_t r = pair.column[k];
+    made.resource[k] = {
+        at(table.allocatable, r), at(table.requested, r),          at(table.scored, r),
+        integer(pair.request[k]), integer(pair.scored_request[k]), integer(pair.fits[k] ? -1 : 0)};
+    made.share[k] = real(pair.list_weight[k] / weights);
+  }
+  made.half = real(0.5 / weights - 0.5);
+  made.weight = real(pair.weight);
+  made.balanced_weight = real(pair.balanced_weight);
+  made.n_others = pair.n_others;
+  for (std::uint32_t k = 0; k < pair.n_others; k++) {
+    const std::uint32_t r = pair.other[k];
+    made.other[k] = {at(table.allocatable, r),       at(table.requested, r), nullptr,
+                     integer(pair.other_request[k]), hn::Zero(kInt),         integer(-1)};
+  }
+  return made;
+}
+
+// One vector of rows, some of which lack a resource or have a balance next to a whole number.
+template <bool kLeast>
+HWY_NOINLINE void score_pair_of_some(const PairBlock& block, const PairScores& pair,
+                                     std::size_t row, std::int64_t* total) {
+  Resources list;
+  list.n = 2;
+  std::int64_t scores[2][hn::MaxLanes(kInt)];
+  for (std::uint32_t k = 0; k < 2; k++) {
+    list.allocatable[k] = block.resource[k].allocatable + row;
+    list.used[k] = block.resource[k].scored + row;
+    list.request[k] = block.resource[k].scored_request;
+    list.weight[k] = real(pair.list_weight[k]);
+  }
+  allocation_score_of_some<kLeast>(list, 0, scores[0]);
+  for (std::uint32_t k = 0; k < 2; k++) {
+    list.used[k] = block.resource[k].requested + row;
+    list.request[k] = block.resource[k].request;
+  }
+  balanced_score_of_some(list, 0, scores[1]);
+  for (std::size_t i = 0; i < hn::Lanes(kInt); i++)
+    total[row + i] = pair.weight * scores[0][i] + pair.balanced_weight * scores[1][i];
+}
+
+// One vector of rows on its way.
+struct PairRows {
+  Int allocatable[2];
+  Int left[2];  // once the task is there
+  Real whole[2];
+  Real reciprocal[2];
+};
+
+// Loads what FIT looks at; the lanes that it lets pass.
+HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* rows, Word& cells) {
+  constexpr std::size_t kAhead = 256;  // rows, fetched from farther caches meanwhile
+  Int short_of = hn::Zero(kInt);       // below 0 where something does not fit
+  for (std::uint32_t k = 0; k < 2; k++) {
+    const PairBlock::Resource& resource = block.resource[k];
+    hwy::Prefetch(resource.allocatable + row + kAhead);
+    hwy::Prefetch(resource.requested + row + kAhead);
+    hwy::Prefetch(resource.scored + row + kAhead);
+    rows->allocatable[k] = load(resource.allocatable + row);
+    const Int requested = load(resource.requested + row);
+    gather(rows->allocatable[k], requested, cells);
+    rows->left[k] = rows->allocatable[k] - requested - resource.request;
+    short_of = hn::OrAnd(short_of, rows->left[k], resource.looked_at);
+  }
+  for (std::uint32_t k = 0; k < block.n_others; k++) {
+    const PairBlock::Resource& resource = block.other[k];
+    hwy::Prefetch(resource.allocatable + row + kAhead);
+    hwy::Prefetch(resource.requested + row + kAhead);
+    const Int allocatable = load(resource.allocatable + row);
+    const Int requested = load(resource.requested + row);
+    gather(allocatable, requested, cells);
+    short_of = hn::Or(short_of, allocatable - requested - resource.request);
+  }
+  return hn::Not(hn::Zero(kInt) > short_of);
+}
+
+// The reciprocals of both resources from that of their product, which Newton's step brings from
+// below to within 2^-22. No numbers where a resource is missing.
+HWY_INLINE void invert_pair(PairRows* rows) {
+  for (std::uint32_t k = 0; k < 2; k++) rows->whole[k] = to_real(rows->allocatable[k]);
+  const Real product = rows->whole[0] * rows->whole[1];
+  const Real rough = rough_reciprocal(product);
+  const Real both = rough * hn::NegMulAdd(product, rough, real(2));
+  rows->reciprocal[0] = both * rows->whole[1];
+  rows->reciprocal[1] = both * rows->whole[0];
+}
+
+// LEAST_ALLOCATED or MOST_ALLOCATED.
+template <bool kLeast>
+HWY_INLINE Real mean_of_pair(const PairBlock& block, std::size_t row, const PairRows& rows,
+                             Word& cells) {
+  const Int scored[2] = {load(block.resource[0].scored + row),
+                         load(block.resource[1].scored + row)};
+  gather(scored[0], scored[1], cells);
+  Real mean = block.half;
+  for (std::uint32_t k = 0; k < 2; k++) {
+    const Real counted = counted_quantity<kLeast>(rows.allocatable[k], scored[k],
+                                                  block.resource[k].scored_request, rows.whole[k]);
+    mean = hn::MulAdd(percent_by(counted, rows.whole[k], rows.reciprocal[k]), block.share[k], mean);
+  }
+  return nearest(mean);
+}
+
+// BALANCED, and the lanes for which it is not sure, for the reason that balanced_score_of_two
+// gives, or because they lack a resource. The fractions differ as what is left of them does.
+HWY_INLINE Real balance_of_pair(const PairRows& rows, RealMask* sure) {
+  constexpr double kDoubt = 1.0 / 8192;
+  const Real zero = hn::Zero(kReal);
+  const Real free_share = hn::Max(to_real(rows.left[0]), zero) * rows.reciprocal[0];
+  const Real apart =
+      hn::NegMulAdd(hn::Max(to_real(rows.left[1]), zero), rows.reciprocal[1], free_share);
+  // Less 0.5, to be rounded down.
+  const Real balance = hn::NegMulAdd(hn::Abs(apart), real(50), real(99.5));
+  const Real whole = nearest(balance);
+  *sure = hn::Abs(balance - whole) < real(0.5 - kDoubt);
+  return whole;
+}
+
+template <bool kLeast>
+bool score_pair_of(const TableView& table, const PairScores& pair, RowBlock rows_of,
+                   std::int64_t threshold, std::uint64_t* feasible, std::int64_t* total,
+                   std::uint64_t* above) {
+  const std::size_t lanes = hn::Lanes(kInt);
+  const PairBlock block = pair_block(table, pair, rows_of);
+  const Int limit = integer(threshold);
+  Word cells = hn::Zero(kWord);
+  std::uint64_t passes[kBlockWords] = {};
+  for (std::uint32_t w = 0; w < rows_of.words; w++) {
+    above[w] = 0;
+    if (feasible[w] == 0) continue;
+    std::uint64_t pass_bits = 0;
+    std::uint64_t above_bits = 0;
+    for (std::size_t i = 0; i < 64; i += lanes) {
+      const std::size_t row = w * 64 + i;
+      PairRows rows;
+      const IntMask pass = hn::And(fit_pair(block, row, &rows, cells), bits_mask(feasible[w], i));
+      invert_pair(&rows);
+      const Real mean = mean_of_pair<kLeast>(block, row, rows, cells);
+      RealMask sure;
+      const Real balance = balance_of_pair(rows, &sure);
+      const Real sum = hn::MulAdd(mean, block.weight,
+                                  hn::MulAdd(balance, block.balanced_weight, real(kRounder)));
+      hn::StoreU(hn::BitCast(kInt, sum) - hn::BitCast(kInt, real(kRounder)), kInt, total + row);
+      if (HWY_UNLIKELY(!hn::AllFalse(kInt, hn::AndNot(hn::RebindMask(kInt, sure), pass))))
+        score_pair_of_some<kLeast>(block, pair, row, total);
+      pass_bits |= mask_bits(pass) << i;
+      above_bits |= mask_bits(hn::And(pass, load(total + row) > limit)) << i;
+    }
+    passes[w] = pass_bits;
+    above[w] = above_bits;
+  }
+  if (!all_below(cells)) return false;
+  for (std::uint32_t w = 0; w < rows_of.words; w++) feasible[w] &= passes[w];
+  return true;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+#endif
