@@ -136,7 +136,7 @@ module penstock_axi_isolator #(
   assign owed_last    = beat_q == owed_len;
   assign m_axi_wvalid = owed && (w_open ? s_axi_wvalid : 1'b1);
   assign s_axi_wready = owed && w_open && m_axi_wready;
-  assign m_axi_wdata  = s_axi_wdata;
+  assign m_axi_wdata  = w_open ? s_axi_wdata : '0;  // a beat that stands there must not change
   assign m_axi_wstrb  = w_open ? s_axi_wstrb : '0;
   assign m_axi_wlast  = w_open ? s_axi_wlast : owed_last;
   assign w_taken      = m_axi_wvalid && m_axi_wready;
