@@ -101,7 +101,8 @@ struct penstock_node_table {
   uint64_t domain;
   uint64_t count;
   uint64_t logs;       /* where the table ends if it has no domain columns */
-  uint64_t generation; /* raised by every committed task and every UPDATE */
+  uint64_t generation; /* raised by every committed task and every UPDATE, and by whoever else
+                          writes cells: an engine may keep what it read of this generation */
   uint64_t checksum;   /* FNV-1a 64 over version..n_counts with rows taken as 0 */
 };
 

@@ -13,6 +13,21 @@
 
 namespace penstock {
 
+// What SELECT may be asked for: of programs, of tasks and of tables. An engine refuses the rest of
+// it, a program with PENSTOCK_FIELD_PROGRAM and the operation's index, a task with
+// PENSTOCK_FIELD_TASK and its index, a table with PENSTOCK_FIELD_TABLE.
+struct SelectCapabilities {
+  std::uint64_t operations = 0;      // bit per penstock_column_opcode that a program may have
+  std::uint32_t normalisations = 0;  // bit per penstock_normalise
+  std::uint32_t ties = 0;            // bit per penstock_tie
+  std::uint32_t max_best = 0;        // rows that a result lists
+  bool gpus = false;                 // tasks may ask for GPUs
+  bool domains = false;              // tasks may have domain terms and raises
+  std::uint32_t max_resources = 0;   // columns of a table
+  std::uint32_t max_bits = 0;
+  std::uint32_t max_free = 0;
+};
+
 struct Capabilities {
   std::string name;           // "scalar"
   std::string description;    // one line: what executes, with which instructions
@@ -26,8 +41,9 @@ struct Capabilities {
   std::uint32_t max_destinations = 0;
   std::uint64_t max_bytes = 0;  // of one operand
   std::uint32_t max_rows = 0;   // of a node table, 0: no SELECT
-  bool host_memory = false;     // reaches the process's own memory
-  bool synchronous = false;     // advance() itself does the work
+  SelectCapabilities select;
+  bool host_memory = false;  // reaches the process's own memory
+  bool synchronous = false;  // advance() itself does the work
 };
 
 class Kernels;  // host_engine.h
@@ -74,7 +90,7 @@ Status register_engine(EngineFactory factory);
 // it is no plugin or was made for another version.
 Status load_engine_plugin(const std::string& path);
 
-#define PENSTOCK_PLUGIN_VERSION "penstock-engine-3"
+#define PENSTOCK_PLUGIN_VERSION "penstock-engine-4"
 #define PENSTOCK_ENGINE_PLUGIN(register_function)                                     \
   extern "C" {                                                                        \
   extern __attribute__((visibility("default"))) const char penstock_plugin_version[]; \

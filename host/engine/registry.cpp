@@ -30,6 +30,15 @@ EngineFactory host_factory(std::string name, int preference, std::string what,
   c.max_destinations = PENSTOCK_MAX_DESTINATIONS;
   c.max_bytes = PENSTOCK_MAX_COUNT * 8;
   c.max_rows = PENSTOCK_MAX_ROWS;
+  for (std::uint32_t op = 0; op < 64; ++op)
+    if (penstock_column_opcode_name(op)[0] != '?') c.select.operations |= std::uint64_t{1} << op;
+  c.select.normalisations = (2u << PENSTOCK_NORMALISE_SPREAD) - 1;
+  c.select.ties = (2u << PENSTOCK_TIE_HASH) - 1;
+  c.select.max_best = PENSTOCK_MAX_BEST;
+  c.select.gpus = c.select.domains = true;
+  c.select.max_resources = PENSTOCK_MAX_RESOURCES;
+  c.select.max_bits = PENSTOCK_MAX_BIT_COLUMNS;
+  c.select.max_free = PENSTOCK_MAX_FREE_COLUMNS;
   c.host_memory = true;
   c.synchronous = true;
   EngineFactory factory;

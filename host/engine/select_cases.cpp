@@ -143,11 +143,16 @@ HostTable make_table(SeededRandom& random, Scale scale, const SelectRules& rules
   auto rows = static_cast<std::uint32_t>(random.below(rules.max_rows + 1));
   if (random.one_in(2)) rows = std::min(kRows[random.below(std::size(kRows))], rules.max_rows);
   const auto spare = static_cast<std::uint32_t>(random.below(3) * 64);
-  HostTable table(
-      rows, std::max(rows + spare, 1u), static_cast<std::uint32_t>(1 + random.below(6)),
-      static_cast<std::uint32_t>(random.below(9)), static_cast<std::uint32_t>(2 + random.below(10)),
-      static_cast<std::uint32_t>(random.below(9)), static_cast<std::uint32_t>(random.below(4)),
-      static_cast<std::uint32_t>(random.below(6)));
+  const auto up_to = [&](std::uint64_t least, std::uint64_t spread, std::uint32_t most) {
+    return std::min(static_cast<std::uint32_t>(least + random.below(spread)), most);
+  };
+  const std::uint32_t resources = up_to(1, 6, rules.max_resources);
+  const std::uint32_t gpus = up_to(0, 9, 8);
+  const std::uint32_t bits = up_to(2, 10, rules.max_bits);
+  const std::uint32_t free = up_to(0, 9, rules.max_free);
+  const std::uint32_t domains = up_to(0, 4, 3);
+  const std::uint32_t counts = up_to(0, 6, 5);
+  HostTable table(rows, std::max(rows + spare, 1u), resources, gpus, bits, free, domains, counts);
   fill_columns(random, scale, &table);
   fill_bits(random, &table);
   fill_domains(random, &table);
@@ -198,6 +203,8 @@ penstock_column_op make_op(SeededRandom& random, const penstock_node_table& head
   penstock_column_op op = {};
   op.op = static_cast<std::uint8_t>(score ? PENSTOCK_SCORE_LEAST_ALLOCATED + random.below(13)
                                           : filters[random.below(5)]);
+  const bool focused = rules.focus != 0 && PENSTOCK_COLUMN_OP_IS_SCORE(rules.focus) == score;
+  if (focused && random.one_in(2)) op.op = static_cast<std::uint8_t>(rules.focus);
   if (((rules.opcodes >> op.op) & 1) == 0) return {};
   if (has_group(op)) {
     op.group = static_cast<std::uint8_t>(random.below(3));
@@ -247,7 +254,9 @@ penstock_program make_program(SeededRandom& random, const penstock_node_table& h
   program.version = PENSTOCK_PROGRAM_VERSION;
   program.tie = static_cast<std::uint8_t>(random.below(PENSTOCK_TIE_HASH + 1));
   program.gpu_pick = static_cast<std::uint8_t>(random.below(PENSTOCK_GPU_HASH + 1));
+  while (program.tie > 0 && ((rules.ties >> program.tie) & 1) == 0) --program.tie;
   program.best = static_cast<std::uint8_t>(1 + random.below(PENSTOCK_MAX_BEST));
+  program.best = static_cast<std::uint8_t>(std::min<std::uint32_t>(program.best, rules.max_best));
   program.seed = random.next();
   fill_tables(random, header, scale, &program);
   const std::uint64_t filters = random.below(4);
@@ -342,8 +351,16 @@ SelectCase make_select_case(std::uint64_t seed, const SelectRules& rules) {
   SelectCase made = {make_table(random, scale, rules), {}, {}, random.one_in(2)};
   made.program = make_program(random, *made.table.header(), scale, rules);
   const std::uint64_t tasks = 1 + random.below(rules.max_tasks);
-  for (std::uint64_t i = 0; i < tasks; i++)
-    made.tasks.push_back(make_task(random, made.program, *made.table.header(), scale));
+  for (std::uint64_t i = 0; i < tasks; i++) {
+    penstock_task task = make_task(random, made.program, *made.table.header(), scale);
+    if (!rules.gpus) task.gpu_count = task.gpu_milli = 0;
+    if (!rules.domains) {
+      std::fill(std::begin(task.domain_terms), std::end(task.domain_terms), penstock_domain_term{});
+      std::fill(std::begin(task.raises), std::end(task.raises), penstock_raise{});
+      task.n_domain_terms = task.n_raises = 0;
+    }
+    made.tasks.push_back(task);
+  }
   return made;
 }
 

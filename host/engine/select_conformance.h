@@ -58,6 +58,16 @@ struct SelectRules {
   std::uint32_t normalisations = ~0u;         // bit per penstock_normalise
   bool damaged = true;                        // some tables hold cells outside of their bounds
   std::uint32_t max_tasks = 6;
+  // Of what an engine may lack.
+  std::uint32_t ties = ~0u;  // bit per penstock_tie
+  std::uint32_t max_best = PENSTOCK_MAX_BEST;
+  std::uint32_t max_resources = 6;
+  std::uint32_t max_bits = 11;
+  std::uint32_t max_free = 8;
+  bool gpus = true;     // tasks ask for GPUs
+  bool domains = true;  // tasks have domain terms and raises
+  // An operation that every second filter, or score, is; 0: none in particular.
+  std::uint32_t focus = 0;
 };
 
 // A checked table, program and tasks: penstock_*_check accepts all of them.
