@@ -5,6 +5,7 @@
 
 #include "penstock/sim/systemc/card.h"
 #include "penstock/sim/systemc/register_offsets.h"
+#include "penstock/sim/systemc/selector.h"
 
 namespace penstock::systemc {
 namespace {
@@ -97,6 +98,8 @@ bool Card::write_queue(std::uint32_t offset, std::uint32_t value) {
         queue.stopped = false;
         queue.error = CardError::none;
         queue.ahead.clear();
+        // A new table, of a new queue, may lie where an old one was and look like it.
+        selector_->forget();
       }
       queue.enabled = enable;
       queue.cancelled = (value & 2) != 0;

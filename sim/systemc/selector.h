@@ -21,6 +21,8 @@ class Selector {
   explicit Selector(Card& card) : card_(card) {}
 
   Answer run(std::uint32_t queue, const penstock_descriptor& record);
+  // The next SELECT loads its table, whatever its header says: memory may have a new one.
+  void forget() { resident_.reset(); }
 
  private:
   struct Places;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penstock/descriptor/descriptor.h"
+#include "penstock/descriptor/node_table.h"
 #include "penstock/sim/systemc/register_offsets.h"
 
 namespace penstock::systemc {
@@ -368,6 +369,60 @@ TEST_F(Host, ManyQueuesKeepTheirOrder) {
       }
     }
   }
+}
+
+// A table of one resource at `at`, whose nodes are the rows of `nodes`.
+void lay_table(std::span<std::byte> pool, std::uint64_t at, std::uint64_t nodes) {
+  auto* header = reinterpret_cast<penstock_node_table*>(pool.data() + at);
+  const std::uint64_t bytes = penstock_node_table_init(header, 64, 1, 0, 2, 0, 0, 0);
+  std::memset(pool.data() + at + sizeof(*header), 0, bytes - sizeof(*header));
+  header->rows = 64;
+  auto* cell = reinterpret_cast<std::int64_t*>(pool.data() + at + header->allocatable);
+  std::fill(cell, cell + 64, 10);
+  std::memcpy(pool.data() + at + header->bits, &nodes, sizeof(nodes));
+}
+
+TEST_F(Host, PlacesTasksOneAfterAnother) {
+  constexpr std::uint64_t kTable = 0, kProgram = 65536, kTasks = 131072, kResults = 262144;
+  open(0);
+  lay_table(pool_, kTable, 0b1010);
+  penstock_program program{};
+  program.magic = PENSTOCK_PROGRAM_MAGIC;
+  program.version = PENSTOCK_PROGRAM_VERSION;
+  program.best = 1;
+  program.n_ops = 1;
+  program.ops[0].op = PENSTOCK_FILTER_FIT;
+  program.ops[0].n = 1;
+  std::memcpy(pool_.data() + kProgram, &program, sizeof(program));
+  penstock_task task{};
+  task.row = -1;
+  task.request[0] = 6;
+  for (int i = 0; i < 3; ++i)
+    std::memcpy(pool_.data() + kTasks + i * sizeof(task), &task, sizeof(task));
+  penstock_descriptor d = record(PENSTOCK_OP_SELECT, 3, 1);
+  d.flags = PENSTOCK_FLAG_COMMIT;
+  d.count = 3;
+  d.src[0] = kTable;
+  d.src[1] = kProgram;
+  d.src[2] = kTasks;
+  d.dst[0] = kResults;
+  const auto rows = [&] {
+    EXPECT_EQ(run(0, d).status, PENSTOCK_OK);
+    std::vector<std::int32_t> found;
+    for (int i = 0; i < 3; ++i)
+      found.push_back(reinterpret_cast<const penstock_result*>(pool_.data() + kResults)[i].row);
+    return found;
+  };
+  // Each node has room for one.
+  EXPECT_EQ(rows(), (std::vector<std::int32_t>{1, 3, -1}));
+  EXPECT_EQ(rows(), (std::vector<std::int32_t>{-1, -1, -1}));
+  EXPECT_EQ(reinterpret_cast<const penstock_node_table*>(pool_.data())->generation, 2u);
+  // Another table in the same place that looks like the one that the card holds.
+  lay_table(pool_, kTable, 0b100100);
+  reinterpret_cast<penstock_node_table*>(pool_.data())->generation = 2;
+  set(queue(0, PENSTOCK_REGISTER_QUEUE_CONTROL), 0);
+  open(0);
+  EXPECT_EQ(rows(), (std::vector<std::int32_t>{2, 5, -1}));
 }
 
 TEST(Simulations, LiveSideBySide) {
