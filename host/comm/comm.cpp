@@ -162,6 +162,9 @@ void PoolComm::note_failures() {
   }
   if (failed == nullptr) return;
   const LaneFailure failure = failed->failure();
+  const bool silence =
+      failure.status.code() == Code::deadline_exceeded && failure.culprit != kNoRank;
+  if (silence && !look_once_more(failure.culprit).ok()) return;
   // Revoked: it was another rank that said so.
   revoke(describe_failure(failure), failure.culprit, failure.status.code() == Code::revoked);
 }

@@ -8,6 +8,7 @@ namespace penstock {
 namespace {
 
 constexpr std::uint64_t kPolledSurveyNs = 5'000'000;
+constexpr std::uint64_t kLookNs = 2'000'000;
 
 }  // namespace
 
@@ -69,10 +70,9 @@ std::uint64_t PoolComm::all_awaited() const {
   return ranks;
 }
 
-// Looks whether the others still live and want to go on.
-Status PoolComm::survey() {
-  const std::uint64_t peers = all_awaited();
-  watch().look(awaited(), peers);
+// Looks whether the others still live and want to go on, of those who are waited for before all.
+Status PoolComm::survey(std::uint32_t first, std::uint64_t peers) {
+  watch().look(first, peers);
   Status reason;
   const std::uint32_t aborted = membership_->find_aborted(&reason);
   if (aborted != kNoRank) {
@@ -94,6 +94,20 @@ Status PoolComm::survey() {
     return revoked_;
   }
   return {};
+}
+
+// The deadline of the wait for `culprit` has passed. This rank may not have looked for a while
+// itself, or the other may have passed a deadline of its own a moment ago, waiting for a third:
+// what it announces then names the one to blame, which this rank cannot know. So an error of
+// another rank's comes first, and a silence that nothing explains is listened to for as long as a
+// sign of life counts.
+Status PoolComm::look_once_more(std::uint32_t culprit) {
+  const std::uint64_t end_ns = platform_.now_ns() + sign_counts_for_ns(config_.timeout_ms);
+  for (;;) {
+    PENSTOCK_TRY(survey(culprit, all_awaited() | std::uint64_t{1} << culprit));
+    if (watch().is_explained(watch().blame(culprit)) || platform_.now_ns() >= end_ns) return {};
+    platform_.sleep_ns(kLookNs);
+  }
 }
 
 // For a rank that polls, which may be often.

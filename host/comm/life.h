@@ -7,6 +7,7 @@
 #ifndef PENSTOCK_COMM_LIFE_H_
 #define PENSTOCK_COMM_LIFE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "penstock/memory/agreement_space.h"
@@ -28,6 +29,15 @@ struct alignas(64) LifeLine {
   std::uint32_t shrinks;    // 1 once this rank has come to shrink the comm
 };
 static_assert(sizeof(LifeLine) == 64);
+
+// Of a state as Platform::process_state gives it.
+inline bool is_stopped(char state) { return state == 'T' || state == 't'; }
+
+// A rank whose last sign is younger waits inside a call. Long against the few milliseconds between
+// two signs, because ranks may outnumber the CPUs.
+inline std::uint64_t sign_counts_for_ns(std::uint32_t timeout_ms) {
+  return std::min<std::uint64_t>(400'000'000, std::uint64_t{timeout_ms} * 1'000'000 / 2);
+}
 
 // The ranks that lost others agree in steps: who is to meet (members), then whether all of them
 // have met (met) or not (lost one more: voided), after which the next attempt begins.

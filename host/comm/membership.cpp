@@ -98,7 +98,7 @@ std::string Membership::describe(std::uint32_t rank) const {
 
 std::string Membership::describe_with_state(std::uint32_t rank) const {
   const char state = process_state(rank);
-  if (state != 'T' && state != 't') return describe(rank);
+  if (!is_stopped(state)) return describe(rank);
   return fmt::format("rank {} (pid {}), which is stopped (state {})", rank, identity(rank).pid,
                      state);
 }

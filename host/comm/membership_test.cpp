@@ -1,10 +1,16 @@
-// How a place in a comm is given up while a lock is in the hands of a process that is stopped.
+// How a place in a comm is given up: while a lock is in the hands of a process that is stopped, and
+// before all have come.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <thread>
 
+#include "penstock/base/forwarding_platform_test.h"
 #include "penstock/comm/rendezvous.h"
 #include "penstock/memory/temporary_pool_test.h"
 
@@ -86,6 +92,98 @@ TEST_F(LeaveTest, WhatNobodyCouldFreeIsFreedByWhoLeavesLater) {
   EXPECT_EQ(2u, comm_regions());
   later[1].reset();
   EXPECT_EQ(0u, comm_regions());
+}
+
+// Runs something once, in between: when the clock is read the next time after `when` holds.
+class InterruptedPlatform final : public ForwardingPlatform {
+ public:
+  std::uint64_t now_ns() override {
+    if (when_ && when_()) {
+      when_ = nullptr;
+      then_();
+    }
+    return to_.now_ns();
+  }
+  void interrupt(std::function<bool()> when, std::function<void()> then) {
+    when_ = std::move(when);
+    then_ = std::move(then);
+  }
+
+ private:
+  std::function<bool()> when_;
+  std::function<void()> then_;
+};
+
+// A meeting of four, to which the last does not come.
+class GivingUpTest : public PoolTest {
+ protected:
+  void SetUp() override {
+    create(32 * kMiB);
+    reader_ = map();
+  }
+  // What ends the meeting for this rank.
+  Status meet(Pool& pool, std::uint32_t rank, std::function<Status()> watch) {
+    CommConfig config;
+    config.name = "part";
+    config.timeout_ms = 60'000;
+    config.rank_bytes = 4096;
+    Meeting meeting;
+    meeting.region = "part";
+    meeting.rank = rank;
+    meeting.size = 4;
+    meeting.fixed = true;
+    meeting.watch = std::move(watch);
+    return Membership::meet(pool, config, 0, std::move(meeting)).status();
+  }
+  std::thread meet_elsewhere(std::uint32_t rank, const std::atomic<bool>& end) {
+    std::thread thread([this, rank, &end] {
+      auto pool = map();
+      (void)meet(*pool, rank, [&]() -> Status {
+        return end.load() ? error(Code::revoked, "rank {} was told to", rank) : Status();
+      });
+    });
+    while (!has_come(rank)) std::this_thread::yield();
+    return thread;
+  }
+  bool has_come(std::uint32_t rank) {
+    auto region = reader_->find(RegionKind::comm, "part");
+    if (!region.ok()) return false;
+    const void* line = reader_->resolve(region->address + ControlLayout(4).member(rank), 64);
+    ControlMember member;
+    std::memcpy(&member, line, sizeof(member));
+    return member.state == MemberState::joined;
+  }
+
+  // What rank 0 is told when rank 1 gives up while rank 0 comes, and rank 2 stays.
+  Status told(const Status& own_watch) {
+    std::atomic<bool> end_of[3] = {};
+    std::thread second = meet_elsewhere(2, end_of[2]);
+    std::thread first = meet_elsewhere(1, end_of[1]);
+    InterruptedPlatform platform;
+    auto pool = map(platform);
+    platform.interrupt([this] { return has_come(0); },
+                       [&] {
+                         end_of[1].store(true);
+                         first.join();
+                       });
+    const Status status = meet(*pool, 0, [&] { return own_watch; });
+    end_of[2].store(true);
+    second.join();
+    return status;
+  }
+
+  std::unique_ptr<Pool> reader_;
+};
+
+TEST_F(GivingUpTest, IsExplainedByWhatTheOthersKnow) {
+  const Status reason = error(Code::peer_dead, "rank 7 (pid 4711) died");
+  EXPECT_EQ(reason.to_string(), told(reason).to_string());
+}
+
+TEST_F(GivingUpTest, NamesThoseWhoHaveNotCome) {
+  const Status status = told(Status());
+  EXPECT_EQ(Code::revoked, status.code());
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("gave up the meeting: no sign of rank 3 in"));
 }
 
 }  // namespace

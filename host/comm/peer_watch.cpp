@@ -1,23 +1,17 @@
 #include "penstock/comm/peer_watch.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace penstock {
 namespace {
 
 constexpr std::uint64_t kStateNs = 50'000'000;  // how often /proc is asked
-// A rank whose last sign is younger waits inside a call. Long against the few milliseconds between
-// two signs, because ranks may outnumber the CPUs.
-constexpr std::uint64_t kFreshNs = 400'000'000;
-
-bool is_stopped(char state) { return state == 'T' || state == 't'; }
 
 }  // namespace
 
 bool PeerWatch::is_fresh(const Peer& peer) const {
-  const std::uint64_t window = std::min(kFreshNs, std::uint64_t{timeout_ms_} * 1'000'000 / 2);
-  return peer.beat_at_ns != 0 && platform_.now_ns() - peer.beat_at_ns < window &&
+  return peer.beat_at_ns != 0 &&
+         platform_.now_ns() - peer.beat_at_ns < sign_counts_for_ns(timeout_ms_) &&
          peer.stopped_at_ns == 0;
 }
 
@@ -25,10 +19,10 @@ void PeerWatch::look_at(std::uint32_t rank, std::uint64_t now_ns, bool state_too
   Peer& peer = peers_[rank];
   std::uint32_t waits_for = kNoRank;
   const std::uint64_t beats = membership_.beats_of(rank, &waits_for);
-  if (beats != peer.beats) {
-    peer.beats = beats;
-    peer.beat_at_ns = now_ns;
-  }
+  // How old the signs are that the first look finds is not known.
+  if (peer.seen && beats != peer.beats) peer.beat_at_ns = now_ns;
+  peer.seen = true;
+  peer.beats = beats;
   peer.waits_for = waits_for;
   if (!state_too) return;
   if (!is_stopped(membership_.process_state(rank))) {
@@ -75,6 +69,10 @@ std::uint32_t PeerWatch::blame(std::uint32_t awaited) const {
     rank = peer.waits_for;
   }
   return awaited;
+}
+
+bool PeerWatch::is_explained(std::uint32_t rank) const {
+  return is_fresh(peers_[rank]) || is_stopped(membership_.process_state(rank));
 }
 
 std::string PeerWatch::condition(std::uint32_t rank) const {

@@ -29,6 +29,8 @@ class PeerWatch {
   // The rank at the end of the chain that begins with `awaited`: if that one gives signs of life
   // and itself waits for another, that other, and so on.
   std::uint32_t blame(std::uint32_t awaited) const;
+  // Whether it is known why the rank does not respond: it waits inside a call, or is stopped.
+  bool is_explained(std::uint32_t rank) const;
   // What is known about a rank that did not respond, as the rest of a sentence: ": it has been
   // stopped for 3.0 s (state T)".
   std::string condition(std::uint32_t rank) const;
@@ -38,6 +40,7 @@ class PeerWatch {
 
  private:
   struct Peer {
+    bool seen = false;
     std::uint64_t beats = 0;
     std::uint64_t beat_at_ns = 0;     // when `beats` was seen to change; 0: never
     std::uint64_t stopped_at_ns = 0;  // when first seen stopped; 0: it is not

@@ -68,7 +68,9 @@ class PoolComm : public Comm {
   void note_failures();
   Status wait_for_progress(const Request& request);
   void look_around(std::uint64_t now_ns);
-  Status survey();
+  Status survey() { return survey(awaited(), all_awaited()); }
+  Status survey(std::uint32_t first, std::uint64_t peers);
+  Status look_once_more(std::uint32_t culprit);
   Status survey_now_and_then(std::uint64_t now_ns);
   void revoke(const Status& status, std::uint32_t culprit, bool heard = false);
   Status describe_failure(const LaneFailure& failure) const;

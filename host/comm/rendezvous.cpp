@@ -249,7 +249,7 @@ Membership::Presence Membership::survey_members() {
     if (presence.living++ > 0) continue;
     const char state = pool_.platform().process_state(process_of(member));
     blocker_ = fmt::format(" by rank {} (pid {}){}", rank, member.pid,
-                           state == 'T' || state == 't' ? ", which is stopped (state T)" : "");
+                           is_stopped(state) ? ", which is stopped (state T)" : "");
   }
   return presence;
 }
@@ -295,7 +295,10 @@ Result<Membership::Attempt> Membership::wait_for_all(std::uint64_t deadline_ns) 
       const ControlMember member = read_member(arrived);
       if (member.state == MemberState::withdrew) {
         if (!meeting_.fixed) return Attempt::retry;
-        return error(Code::revoked, "comm '{}': {} gave up the meeting", name_, describe(arrived));
+        PENSTOCK_ASSIGN(const Attempt attempt, look_after());  // why it did
+        if (attempt == Attempt::retry) return attempt;
+        return error(Code::revoked, "comm '{}': {} gave up the meeting{}", name_, describe(arrived),
+                     absent(""));
       }
       if (member.state == MemberState::absent) break;
       known_[arrived] = member;
@@ -335,14 +338,15 @@ Result<Membership::Attempt> Membership::look_after() {
   return error(Code::peer_dead, "comm '{}': {} died while the ranks met", name_, describe(dead));
 }
 
-Status Membership::timed_out() const {
+// ": no sign of rank 2, ...": those who have not come, and of the others those who are stopped.
+std::string Membership::absent(const char* when) const {
   std::string missing;
   std::string stopped;
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     const MemberState state = read_member(rank).state;
     if (state == MemberState::joined && rank != this->rank()) {
       const char process = process_state(rank);
-      if (process != 'T' && process != 't') continue;
+      if (!is_stopped(process)) continue;
       stopped += fmt::format(
           "; {}, which has come, is stopped (state {}), and may hold a lock that "
           "others wait for",
@@ -352,9 +356,14 @@ Status Membership::timed_out() const {
     const std::string who = meeting_.describe ? meeting_.describe(rank) : fmt::format("{}", rank);
     missing += missing.empty() ? who : ", " + who;
   }
-  return error(Code::deadline_exceeded,
-               "comm '{}' of {} ranks: no sign of {}{} in pool {} before the deadline{}", name_,
-               size(), meeting_.describe ? "" : "rank ", missing, pool_.spec(), stopped);
+  if (missing.empty()) return stopped;
+  return fmt::format(": no sign of {}{} in pool {}{}{}", meeting_.describe ? "" : "rank ", missing,
+                     pool_.spec(), when, stopped);
+}
+
+Status Membership::timed_out() const {
+  return error(Code::deadline_exceeded, "comm '{}' of {} ranks{}", name_, size(),
+               absent(" before the deadline"));
 }
 
 // False if all have come after all. Under the lock under which they come, so that nobody has met

@@ -138,6 +138,7 @@ class Membership {
   Result<Attempt> wait_for_all(std::uint64_t deadline_ns);
   Result<Attempt> look_after();
   bool withdraw();
+  std::string absent(const char* when) const;
   Status timed_out() const;
   // What it was told for the meeting need not live longer.
   void forget_meeting() { meeting_.watch = nullptr, meeting_.describe = nullptr; }
@@ -175,7 +176,7 @@ class Membership {
   // Shrinking: shrink.cpp.
   Result<Agreement> regroup() const;
   std::uint64_t wait_for_survivors(Agreement& agreement, std::uint64_t deadline_ns);
-  std::uint64_t overdue() const;
+  std::uint64_t overdue(std::uint64_t waited_ns) const;
   bool gone(std::uint32_t rank) const;
   Status come_together(const CommConfig& config, std::uint64_t deadline_ns);
   std::uint64_t survivors_of(const Membership& next, const Status& came,

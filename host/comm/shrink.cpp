@@ -2,8 +2,9 @@
 //
 // Each survivor says that it has come (LifeLine::shrinks) and waits for the others: until each has
 // come, or is proven dead, or has left. A rank that others named because it passed a deadline is
-// waited for a moment only; any other, until the deadline passes here, too. Then they agree, with
-// the agreement that lies in the comm's own region, and go on in attempts:
+// waited for a moment only, a little longer if it is not stopped: it may have been kept from
+// running and come as soon as it hears of it. Any other, until the deadline passes here, too. Then
+// they agree, with the agreement that lies in the comm's own region, and go on in attempts:
 //
 //   members  who is to meet: the first proposal that is decided
 //            those meet in regions of their own, as dense ranks in the old order
@@ -26,7 +27,8 @@ namespace {
 
 constexpr std::uint64_t kPollNs = 50'000;
 constexpr std::uint64_t kLookNs = 10'000'000;
-constexpr std::uint64_t kOverdueNs = 50'000'000;  // for a rank that passed a deadline before
+// For a rank that passed a deadline before, and is stopped.
+constexpr std::uint64_t kOverdueNs = 50'000'000;
 
 RegroupRecord record_of(const Decision& decision) {
   return decision.number == 0 ? RegroupRecord{}
@@ -89,8 +91,11 @@ bool Membership::gone(std::uint32_t rank) const {
   return member.state != MemberState::joined || is_dead(rank, member);
 }
 
-// The ranks that somebody named for passing a deadline.
-std::uint64_t Membership::overdue() const {
+// The ranks that are waited for no more after this time, because somebody named them for passing a
+// deadline.
+std::uint64_t Membership::overdue(std::uint64_t waited_ns) const {
+  if (waited_ns < kOverdueNs) return 0;
+  const bool all = waited_ns >= sign_counts_for_ns(timeout_ms_);
   std::uint64_t ranks = 0;
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     const std::byte* line = at(layout().abort(rank), sizeof(ControlAbort));
@@ -98,7 +103,7 @@ std::uint64_t Membership::overdue() const {
     ControlAbort abort;
     std::memcpy(&abort, line, sizeof(abort));
     if (abort.code == static_cast<std::uint32_t>(Code::deadline_exceeded) &&
-        abort.culprit < size()) {
+        abort.culprit < size() && (all || is_stopped(process_state(abort.culprit)))) {
       ranks |= std::uint64_t{1} << abort.culprit;
     }
   }
@@ -116,7 +121,7 @@ std::uint64_t Membership::wait_for_survivors(Agreement& agreement, std::uint64_t
     const std::uint64_t now = platform.now_ns();
     if (now >= next_look) {
       next_look = now + kLookNs;
-      late = now < began_ns + kOverdueNs ? 0 : overdue();
+      late = overdue(now - began_ns);
       for (std::uint32_t rank = 0; rank < size(); ++rank) {
         if (gone(rank)) out |= std::uint64_t{1} << rank;
       }
