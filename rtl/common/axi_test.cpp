@@ -54,6 +54,7 @@ class Bench {
     slave_.drive(port_);
     dut_.reset();
     dut_->inside_rst_ni = 1;
+    tick();
   }
 
   // What the masters ask for from now on: how many bursts each, and how often one begins.
@@ -130,6 +131,7 @@ class Bench {
     EXPECT_TRUE(clean_);
     dut_->inside_rst_ni = 1;
     dut_->isolate_i = 0;
+    tick();
     EXPECT_THAT(slave_.violations(), testing::IsEmpty());
   }
 

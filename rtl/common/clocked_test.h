@@ -37,6 +37,11 @@ class Clocked {
     model_->rst_ni = 1;
     model_->eval();
   }
+  // A failing assertion is printed and does not end the process. Otherwise it does.
+  void tolerate_errors() {
+    context_->fatalOnError(false);
+    context_->errorLimit(1 << 20);
+  }
   void eval() { model_->eval(); }
   // One cycle, up to and with its rising edge: outputs then show what the registers hold.
   void tick() {

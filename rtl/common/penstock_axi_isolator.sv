@@ -2,11 +2,12 @@
 //
 // While isolate_i is low every channel passes in the same cycle. From the cycle in which it rises
 // nothing new is asked for; what already stands on the bus stays until it is accepted, as AXI wants
-// it. W beats that are owed to accepted write addresses are given with all strobes low, so that they
-// change nothing. R and B are swallowed. When nothing is owed and nothing comes back any more,
+// it. W beats that are owed to accepted write addresses are given with all strobes low, so that
+// they change nothing. R and B are swallowed. When nothing is owed and nothing comes back any more,
 // clean_o rises; then the inside may be reset. isolate_i stays high until that reset is over.
 //
-// The inside sees its valid signals unanswered meanwhile, and keeps them. Not reset with the inside.
+// The inside sees its valid signals unanswered meanwhile, and keeps them. The isolator is not reset
+// with the inside.
 `default_nettype none
 
 module penstock_axi_isolator #(

@@ -1,6 +1,6 @@
-// The card's registers behind one AXI4-Lite port: identity and capabilities, switch, interrupts, the
-// first error, counters. Offsets from 0x1000 on, the queues' and windows', go on to whoever holds
-// them, over cfg_*.
+// The card's registers behind one AXI4-Lite port: identity and capabilities, switch, interrupts,
+// the first error, counters. Offsets from 0x1000 on, the queues' and windows', go on to whoever
+// holds them, over cfg_*.
 //
 // One access at a time, reads and writes in turns. registers.md says what each register means.
 `default_nettype none
@@ -46,7 +46,7 @@ module penstock_registers #(
     output      logic [1:0]    s_axil_rresp,
 
     // Queues and windows: held until cfg_ready_i, which is high for one cycle. During a soft reset
-    // nothing is asked, and what was asked is given up.
+    // nothing is asked; such an access is answered SLVERR.
     output      logic          cfg_valid_o,
     output      logic          cfg_write_o,
     output      logic [15:0]   cfg_addr_o,
@@ -158,7 +158,8 @@ module penstock_registers #(
         end
         WRITE: begin
           read_next_q <= 1'b1;
-          state_q     <= awaddr_q[15:12] != '0 && whole_q && awaddr_q[1:0] == '0 ? FORWARD : WRITTEN;
+          state_q     <= awaddr_q[15:12] != '0 && whole_q && awaddr_q[1:0] == '0 ? FORWARD
+                                                                                 : WRITTEN;
         end
         READ: begin
           read_next_q <= 1'b0;

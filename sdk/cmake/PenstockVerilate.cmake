@@ -1,6 +1,6 @@
 # How the blocks of rtl/ are known, checked and simulated.
 #
-# penstock_rtl(<block> SOURCES <file>... [TOPS <module>...] [PROPERTIES <file>...]
+# penstock_rtl(<block> [SOURCES <file>...] [TOPS <module>...] [PROPERTIES <file>...]
 #              [DEPENDS <block>...])
 #
 # Makes the block's sources known by its name. Call it also where verilator is missing.
@@ -86,7 +86,7 @@ endfunction()
 
 function(penstock_rtl block)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;TOPS;PROPERTIES;DEPENDS")
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+  if(arg_UNPARSED_ARGUMENTS OR NOT (arg_SOURCES OR arg_PROPERTIES))
     message(FATAL_ERROR "penstock_rtl(${block}): no SOURCES, or unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(depends)
@@ -97,8 +97,8 @@ function(penstock_rtl block)
   list(REMOVE_DUPLICATES depends)
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM arg_PROPERTIES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block} ${arg_SOURCES})
-  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_PROPERTIES ${arg_PROPERTIES})
+  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block} "${arg_SOURCES}")
+  set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_PROPERTIES "${arg_PROPERTIES}")
   set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_DEPENDS ${depends})
 
   if(NOT PENSTOCK_TESTS)
