@@ -9,6 +9,8 @@
 #               verilator (-Wall), and one with yosys
 #   PROPERTIES  clocked assertions that are bound to the modules: for verilator alone
 #   DEPENDS     blocks whose modules it instantiates, which have been made known before
+# A formal.json beside it is proved by rtl/formal/prove.py: a test for each of its proofs, with the
+# label `formal`, and `full` where it says so.
 #
 # penstock_verilate(<target> TOP <module> [BLOCKS <block>...] [SOURCES <file>...] [PREFIX <class>]
 #                   [PARAMETERS <NAME=value>...] [DEFINES <NAME[=value]>...] [TRACE]
@@ -104,6 +106,9 @@ function(penstock_rtl block)
   if(NOT PENSTOCK_TESTS)
     return()
   endif()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/formal.json AND PENSTOCK_YOSYS_SMTBMC AND PENSTOCK_Z3)
+    penstock_formal(${CMAKE_CURRENT_SOURCE_DIR}/formal.json)
+  endif()
   penstock_rtl_files(files ${block})
   list(JOIN files_SOURCES " " sources)
   foreach(top IN LISTS arg_TOPS)
@@ -117,6 +122,29 @@ function(penstock_rtl block)
         -p "read_verilog -sv ${sources}; hierarchy -check -top ${top}; proc; check -assert")
       set_tests_properties(rtl_yosys.${top} PROPERTIES LABELS rtl TIMEOUT 300)
     endif()
+  endforeach()
+endfunction()
+
+function(penstock_formal list)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+  file(READ ${list} json)
+  string(JSON count LENGTH "${json}" proofs)
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON top GET "${json}" proofs ${index} top)
+    string(JSON full ERROR_VARIABLE ignored GET "${json}" proofs ${index} full)
+    set(name rtl_formal.${top})
+    if(TEST ${name})
+      set(name ${name}.${index})
+    endif()
+    add_test(NAME ${name}
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/rtl/formal/prove.py --list ${list}
+        --index ${index} --yosys ${PENSTOCK_YOSYS} --smtbmc ${PENSTOCK_YOSYS_SMTBMC})
+    set(labels formal)
+    if(full)
+      set(labels formal full)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1800)
   endforeach()
 endfunction()
 
