@@ -52,8 +52,10 @@ module penstock_read_dma_properties #(
                    segment_valid |-> in_beats == out_beats || in_beats == out_beats + 7'd1);
 
   // Every misalignment; where the last beat that came holds bytes of two that leave; one beat alone.
-  for (genvar i = 0; i < 64; i++) begin : gen_shift
+  for (genvar i = 1; i < 64; i++) begin : gen_behind
     cover property (@(posedge clk_i) rst_ni && go && shift == 6'(i) && behind);
+  end
+  for (genvar i = 0; i < 64; i++) begin : gen_shift
     cover property (@(posedge clk_i) rst_ni && go && shift == 6'(i) && in_beats == 7'd1);
   end
   cover property (@(posedge clk_i) rst_ni && go && behind && !pops);

@@ -46,7 +46,6 @@ module penstock_reduce_properties #(
     input wire logic                 write_error,
     input wire logic [JOB_WIDTH-1:0] write_error_job,
     input wire logic                 chunk_valid,
-    input wire logic                 chunk_ready,
     input wire logic                 chunk_last,
     input wire logic                 failed,
     input wire logic                 source_last,
@@ -89,7 +88,6 @@ module penstock_reduce_properties #(
   // Held back on the way.
   cover property (@(posedge clk_i) rst_ni && beat_valid && !beat_ready);
   cover property (@(posedge clk_i) rst_ni && result_valid && !result_ready);
-  cover property (@(posedge clk_i) rst_ni && chunk_valid && !chunk_ready);
   // A job that fails while more of it is still to be read; with its last chunk; both ways.
   cover property (@(posedge clk_i) rst_ni && chunk_valid && failed && left > 36'd4096);
   cover property (@(posedge clk_i) rst_ni && failed && !source_last);
@@ -147,7 +145,6 @@ bind penstock_reduce penstock_reduce_properties #(
     .write_error,
     .write_error_job,
     .chunk_valid,
-    .chunk_ready,
     .chunk_last,
     .failed      (jobs.failed_i),
     .source_last (jobs.source_last),

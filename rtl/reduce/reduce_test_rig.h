@@ -6,6 +6,7 @@
 
 #include <verilated.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -77,6 +78,7 @@ class ReduceRig {
   std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(words_.data()); }
   // The memory as it should be when all jobs have ended; the caller keeps it so.
   std::uint8_t* expected() { return reinterpret_cast<std::uint8_t*>(expected_.data()); }
+  std::uint64_t size() const { return config_.bytes; }
   sim::AxiMemory& memory() { return memory_; }
   const sim::AxiSlave& slave() const { return slave_; }
   sim::Random& random() { return random_; }
@@ -207,6 +209,66 @@ class Places {
   static constexpr std::uint64_t kGap = 192;
   std::uint64_t next_, end_;
 };
+
+// One kind of job, whose rate is measured.
+struct ReduceShape {
+  std::uint32_t sources;
+  std::uint32_t destinations;
+  std::uint64_t bytes;  // of a source
+  std::uint32_t type;
+  std::uint32_t out_type;
+  std::uint32_t size;  // bytes of an element
+  std::uint32_t out_size;
+  bool aligned;
+};
+
+// Memory that is always ready and answers after 200 cycles.
+inline ReduceRigConfig at_full_rate(std::uint64_t bytes) {
+  ReduceRigConfig config;
+  config.axi.fixed = true;
+  config.axi.read_latency = config.axi.write_latency = 200;
+  config.bytes = bytes;
+  return config;
+}
+
+// Beats of the busier port that carry operands, per cycle, with jobs back to back: from the end of
+// one job that is far enough from the first, to the end of the last. `submit(rig, job)` submits.
+template <typename Rig, typename Submit>
+double measure_rate(Rig& rig, const ReduceShape& shape, Submit submit) {
+  const std::uint64_t count = shape.bytes / shape.size;
+  const std::uint64_t out_bytes = count * shape.out_size;
+  const double beats =
+      static_cast<double>(std::max(shape.bytes * shape.sources, out_bytes * shape.destinations)) /
+      64;
+  const auto jobs_of = [&](double all, std::size_t least) {
+    return std::max(least, static_cast<std::size_t>(all / beats));
+  };
+  const std::size_t skipped = jobs_of(2000, 1);
+  const std::size_t jobs = skipped + jobs_of(4000, 2);
+  // Sources lie in the first half; each destination has its place in the second.
+  const std::uint64_t half = rig.size() / 2;
+  const std::uint32_t step = shape.aligned ? 64 : 1;
+  const auto somewhere = [&](std::uint64_t from, std::uint64_t to) {
+    return from + step * (1 + rig.random().below(static_cast<std::uint32_t>((to - from) / step)));
+  };
+  for (std::size_t i = 0; i < jobs; ++i) {
+    ReduceJob job;
+    job.copy = shape.sources == 1 && shape.type == shape.out_type;
+    job.type = shape.type;
+    job.out_type = shape.out_type;
+    job.count = job.copy ? shape.bytes : count;
+    for (std::uint32_t s = 0; s < shape.sources; ++s)
+      job.src.push_back(somewhere(0, half - 64 - shape.bytes));
+    for (std::uint32_t d = 0; d < shape.destinations; ++d) {
+      const std::uint64_t place = half + d * (half / shape.destinations / 64 * 64);
+      job.dst.push_back(somewhere(place, place + 4096));
+    }
+    submit(rig, job);
+  }
+  if (!rig.run(static_cast<std::uint64_t>(beats) * jobs * 4 + 10000)) return 0;
+  return beats * static_cast<double>(jobs - skipped) /
+         static_cast<double>(rig.ends()[jobs - 1].cycle - rig.ends()[skipped - 1].cycle);
+}
 
 }  // namespace penstock::rtl
 #endif
