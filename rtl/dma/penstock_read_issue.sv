@@ -58,6 +58,21 @@ module penstock_read_issue #(
   logic [BURST_COUNT_BITS-1:0] records;
   /* verilator lint_on UNUSEDSIGNAL */
 
+`ifdef FORMAL
+  // Any bursts as penstock_burst_split, which is proven by itself, may give them: each stays until
+  // it is taken.
+  (* anyseq *) logic                  f_burst_valid;
+  (* anyseq *) logic [63:0]           f_burst_address;
+  (* anyseq *) logic [6:0]            f_burst_beats;
+  (* anyseq *) logic [USER_WIDTH-1:0] f_burst_user;
+  assign burst_valid     = f_burst_valid;
+  assign burst_address   = f_burst_address;
+  assign burst_beats     = f_burst_beats;
+  assign burst_user      = f_burst_user;
+  assign burst_first     = 1'b0;
+  assign burst_last      = 1'b0;
+  assign segment_ready_o = 1'b0;
+`else
   penstock_burst_split #(
       .USER_WIDTH(USER_WIDTH)
   ) split (
@@ -76,6 +91,7 @@ module penstock_read_issue #(
       .out_last_o   (burst_last),
       .out_user_o   (burst_user)
   );
+`endif
 
   // Both conditions stay once they hold: only a burst that is taken takes room.
   assign arvalid_o   = burst_valid && enough && record_ready;
@@ -136,7 +152,11 @@ module penstock_read_issue #(
     if (!f_reset_q) assume (!rst_ni);
     assume (!beat_i || f_due_q != '0);
     assume (!pop_i || f_stored_q != '0);
-    assume (!segment_valid_i || (segment_bytes_i >= 13'd1 && segment_bytes_i <= 13'd4096));
+    assume (burst_beats >= 7'd1 && burst_beats <= 7'd64);
+    if (f_reset_q && $past(rst_ni) && $past(burst_valid) && !$past(burst_ready)) begin
+      assume (burst_valid && burst_beats == $past(burst_beats));
+      assume (burst_address == $past(burst_address));
+    end
     if (!rst_ni) begin
       f_due_q    <= '0;
       f_stored_q <= '0;
