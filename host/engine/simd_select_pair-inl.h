@@ -76,7 +76,7 @@ inline PairBlock pair_block(const TableView& table, const PairScores& pair, RowB
   return made;
 }
 
-// One vector of rows, some of which lack a resource or have a balance next to a whole number.
+// One vector of rows, some of which lack a resource.
 template <bool kLeast>
 HWY_NOINLINE void score_pair_of_some(const PairBlock& block, const PairScores& pair,
                                      std::size_t row, std::int64_t* total) {
@@ -104,6 +104,7 @@ struct PairRows {
   Int allocatable[2];
   Int left[2];  // once the task is there
   Real whole[2];
+  Real product;  // of both: 0 where a resource is missing
   Real reciprocal[2];
 };
 
@@ -138,9 +139,9 @@ HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* r
 // below to within 2^-22. No numbers where a resource is missing.
 HWY_INLINE void invert_pair(PairRows* rows) {
   for (std::uint32_t k = 0; k < 2; k++) rows->whole[k] = to_real(rows->allocatable[k]);
-  const Real product = rows->whole[0] * rows->whole[1];
-  const Real rough = rough_reciprocal(product);
-  const Real both = rough * hn::NegMulAdd(product, rough, real(2));
+  rows->product = rows->whole[0] * rows->whole[1];
+  const Real rough = rough_reciprocal(rows->product);
+  const Real both = rough * hn::NegMulAdd(rows->product, rough, real(2));
   rows->reciprocal[0] = both * rows->whole[1];
   rows->reciprocal[1] = both * rows->whole[0];
 }
@@ -161,9 +162,18 @@ HWY_INLINE Real mean_of_pair(const PairBlock& block, std::size_t row, const Pair
   return nearest(mean);
 }
 
-// BALANCED, and the lanes for which it is not sure, for the reason that balanced_score_of_two
-// gives, or because they lack a resource. The fractions differ as what is left of them does.
-HWY_INLINE Real balance_of_pair(const PairRows& rows, RealMask* sure) {
+// BALANCED by the definition's own operations.
+HWY_INLINE Real exact_balance(const PairRows& rows) {
+  Real fractions[2];
+  for (std::uint32_t k = 0; k < 2; k++)
+    fractions[k] = hn::Min(real(1), to_real(rows.allocatable[k] - rows.left[k]) / rows.whole[k]);
+  const Real deviation = hn::Abs(fractions[0] - fractions[1]) * real(0.5);
+  return hn::Floor((real(1) - deviation) * real(100));
+}
+
+// BALANCED of the lanes in `pass`. Those for which the reciprocals are not sure, for the reason
+// that balanced_score_of_two gives, are divided. The fractions differ as what is left of them does.
+HWY_INLINE Real balance_of_pair(const PairRows& rows, IntMask pass) {
   constexpr double kDoubt = 1.0 / 8192;
   const Real zero = hn::Zero(kReal);
   const Real free_share = hn::Max(to_real(rows.left[0]), zero) * rows.reciprocal[0];
@@ -172,8 +182,9 @@ HWY_INLINE Real balance_of_pair(const PairRows& rows, RealMask* sure) {
   // Less 0.5, to be rounded down.
   const Real balance = hn::NegMulAdd(hn::Abs(apart), real(50), real(99.5));
   const Real whole = nearest(balance);
-  *sure = hn::Abs(balance - whole) < real(0.5 - kDoubt);
-  return whole;
+  const RealMask sure = hn::Abs(balance - whole) < real(0.5 - kDoubt);
+  if (HWY_LIKELY(hn::AllFalse(kInt, hn::AndNot(hn::RebindMask(kInt, sure), pass)))) return whole;
+  return exact_balance(rows);
 }
 
 template <bool kLeast>
@@ -194,14 +205,15 @@ bool score_pair_of(const TableView& table, const PairScores& pair, RowBlock rows
       const std::size_t row = w * 64 + i;
       PairRows rows;
       const IntMask pass = hn::And(fit_pair(block, row, &rows, cells), bits_mask(feasible[w], i));
+      if (hn::AllFalse(kInt, pass)) continue;
       invert_pair(&rows);
       const Real mean = mean_of_pair<kLeast>(block, row, rows, cells);
-      RealMask sure;
-      const Real balance = balance_of_pair(rows, &sure);
+      const Real balance = balance_of_pair(rows, pass);
       const Real sum = hn::MulAdd(mean, block.weight,
                                   hn::MulAdd(balance, block.balanced_weight, real(kRounder)));
       hn::StoreU(hn::BitCast(kInt, sum) - hn::BitCast(kInt, real(kRounder)), kInt, total + row);
-      if (HWY_UNLIKELY(!hn::AllFalse(kInt, hn::AndNot(hn::RebindMask(kInt, sure), pass))))
+      const IntMask complete = hn::RebindMask(kInt, rows.product > hn::Zero(kReal));
+      if (HWY_UNLIKELY(!hn::AllFalse(kInt, hn::AndNot(complete, pass))))
         score_pair_of_some<kLeast>(block, pair, row, total);
       pass_bits |= mask_bits(pass) << i;
       above_bits |= mask_bits(hn::And(pass, load(total + row) > limit)) << i;
