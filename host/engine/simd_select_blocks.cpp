@@ -234,8 +234,9 @@ bool score(const DecisionContext& context, const penstock_column_op& op, RowBloc
 bool score_pair(const TableView& table, const PairScores& pair, RowBlock block,
                 std::int64_t threshold, std::uint64_t* feasible, std::int64_t* total,
                 std::uint64_t* above) {
-  return (pair.least ? score_pair_of<true> : score_pair_of<false>)(table, pair, block, threshold,
-                                                                   feasible, total, above);
+  return (pair.fits[0] && pair.fits[1]
+              ? score_pair_fitting<true>
+              : score_pair_fitting<false>)(table, pair, block, threshold, feasible, total, above);
 }
 
 // ---- what follows the scores ----

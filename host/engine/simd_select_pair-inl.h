@@ -76,10 +76,10 @@ inline PairBlock pair_block(const TableView& table, const PairScores& pair, RowB
   return made;
 }
 
-// One vector of rows, some of which lack a resource.
+// One vector of rows, some of which lack a resource: as sum_of_pair.
 template <bool kLeast>
-HWY_NOINLINE void score_pair_of_some(const PairBlock& block, const PairScores& pair,
-                                     std::size_t row, std::int64_t* total) {
+HWY_NOINLINE Real score_pair_of_some(const PairBlock& block, const PairScores& pair,
+                                     std::size_t row) {
   Resources list;
   list.n = 2;
   std::int64_t scores[2][hn::MaxLanes(kInt)];
@@ -95,8 +95,8 @@ HWY_NOINLINE void score_pair_of_some(const PairBlock& block, const PairScores& p
     list.request[k] = block.resource[k].request;
   }
   balanced_score_of_some(list, 0, scores[1]);
-  for (std::size_t i = 0; i < hn::Lanes(kInt); i++)
-    total[row + i] = pair.weight * scores[0][i] + pair.balanced_weight * scores[1][i];
+  return hn::MulAdd(to_real(load(scores[0])), block.weight,
+                    hn::MulAdd(to_real(load(scores[1])), block.balanced_weight, real(kRounder)));
 }
 
 // One vector of rows on its way.
@@ -108,7 +108,8 @@ struct PairRows {
   Real reciprocal[2];
 };
 
-// Loads what FIT looks at; the lanes that it lets pass.
+// Loads what FIT looks at; the lanes that it lets pass. kFits: it looks at both resources.
+template <bool kFits>
 HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* rows, Word& cells) {
   constexpr std::size_t kAhead = 256;  // rows, fetched from farther caches meanwhile
   Int short_of = hn::Zero(kInt);       // below 0 where something does not fit
@@ -121,8 +122,9 @@ HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* r
     const Int requested = load(resource.requested + row);
     gather(rows->allocatable[k], requested, cells);
     rows->left[k] = rows->allocatable[k] - requested - resource.request;
-    short_of = hn::OrAnd(short_of, rows->left[k], resource.looked_at);
+    if (!kFits) short_of = hn::OrAnd(short_of, rows->left[k], resource.looked_at);
   }
+  if (kFits) short_of = hn::Or(rows->left[0], rows->left[1]);
   for (std::uint32_t k = 0; k < block.n_others; k++) {
     const PairBlock::Resource& resource = block.other[k];
     hwy::Prefetch(resource.allocatable + row + kAhead);
@@ -171,59 +173,81 @@ HWY_INLINE Real exact_balance(const PairRows& rows) {
   return hn::Floor((real(1) - deviation) * real(100));
 }
 
-// BALANCED of the lanes in `pass`. Those for which the reciprocals are not sure, for the reason
-// that balanced_score_of_two gives, are divided. The fractions differ as what is left of them does.
-HWY_INLINE Real balance_of_pair(const PairRows& rows, IntMask pass) {
+// BALANCED, and the lanes for which the reciprocals are sure of it, for the reason that
+// balanced_score_of_two gives; they are not where a resource is missing. The fractions differ as
+// what is left of them does, which is not below 0 where FIT lets the row pass.
+template <bool kFits>
+HWY_INLINE Real balance_of_pair(const PairRows& rows, IntMask* sure) {
   constexpr double kDoubt = 1.0 / 8192;
-  const Real zero = hn::Zero(kReal);
-  const Real free_share = hn::Max(to_real(rows.left[0]), zero) * rows.reciprocal[0];
-  const Real apart =
-      hn::NegMulAdd(hn::Max(to_real(rows.left[1]), zero), rows.reciprocal[1], free_share);
+  Real left[2];
+  for (std::uint32_t k = 0; k < 2; k++) {
+    left[k] = to_real(rows.left[k]);
+    if (!kFits) left[k] = hn::Max(left[k], hn::Zero(kReal));
+  }
+  const Real apart = hn::NegMulAdd(left[1], rows.reciprocal[1], left[0] * rows.reciprocal[0]);
   // Less 0.5, to be rounded down.
   const Real balance = hn::NegMulAdd(hn::Abs(apart), real(50), real(99.5));
   const Real whole = nearest(balance);
-  const RealMask sure = hn::Abs(balance - whole) < real(0.5 - kDoubt);
-  if (HWY_LIKELY(hn::AllFalse(kInt, hn::AndNot(hn::RebindMask(kInt, sure), pass)))) return whole;
-  return exact_balance(rows);
+  *sure = hn::RebindMask(kInt, hn::Abs(balance - whole) < real(0.5 - kDoubt));
+  return whole;
 }
 
-template <bool kLeast>
+// The weighted sum of both scores as an integer on top of kRounder.
+HWY_INLINE Real sum_of_pair(const PairBlock& block, Real mean, Real balance) {
+  return hn::MulAdd(mean, block.weight, hn::MulAdd(balance, block.balanced_weight, real(kRounder)));
+}
+
+template <bool kLeast, bool kFits>
 bool score_pair_of(const TableView& table, const PairScores& pair, RowBlock rows_of,
                    std::int64_t threshold, std::uint64_t* feasible, std::int64_t* total,
                    std::uint64_t* above) {
   const std::size_t lanes = hn::Lanes(kInt);
   const PairBlock block = pair_block(table, pair, rows_of);
   const Int limit = integer(threshold);
+  const Int rounder = hn::BitCast(kInt, real(kRounder));
   Word cells = hn::Zero(kWord);
   std::uint64_t passes[kBlockWords] = {};
   for (std::uint32_t w = 0; w < rows_of.words; w++) {
     above[w] = 0;
     if (feasible[w] == 0) continue;
-    std::uint64_t pass_bits = 0;
-    std::uint64_t above_bits = 0;
+    Real highest = hn::Neg(hn::Inf(kReal));
     for (std::size_t i = 0; i < 64; i += lanes) {
       const std::size_t row = w * 64 + i;
       PairRows rows;
-      const IntMask pass = hn::And(fit_pair(block, row, &rows, cells), bits_mask(feasible[w], i));
+      const IntMask pass =
+          hn::And(fit_pair<kFits>(block, row, &rows, cells), bits_mask(feasible[w], i));
       if (hn::AllFalse(kInt, pass)) continue;
+      passes[w] |= mask_bits(pass) << i;
       invert_pair(&rows);
       const Real mean = mean_of_pair<kLeast>(block, row, rows, cells);
-      const Real balance = balance_of_pair(rows, pass);
-      const Real sum = hn::MulAdd(mean, block.weight,
-                                  hn::MulAdd(balance, block.balanced_weight, real(kRounder)));
-      hn::StoreU(hn::BitCast(kInt, sum) - hn::BitCast(kInt, real(kRounder)), kInt, total + row);
-      const IntMask complete = hn::RebindMask(kInt, rows.product > hn::Zero(kReal));
-      if (HWY_UNLIKELY(!hn::AllFalse(kInt, hn::AndNot(complete, pass))))
-        score_pair_of_some<kLeast>(block, pair, row, total);
-      pass_bits |= mask_bits(pass) << i;
-      above_bits |= mask_bits(hn::And(pass, load(total + row) > limit)) << i;
+      IntMask sure;
+      Real sum = sum_of_pair(block, mean, balance_of_pair<kFits>(rows, &sure));
+      if (HWY_UNLIKELY(!hn::AllFalse(kInt, hn::AndNot(sure, pass)))) {
+        sum = sum_of_pair(block, mean, exact_balance(rows));
+        const IntMask complete = hn::RebindMask(kInt, rows.product > hn::Zero(kReal));
+        if (!hn::AllFalse(kInt, hn::AndNot(complete, pass)))
+          sum = score_pair_of_some<kLeast>(block, pair, row);
+      }
+      hn::StoreU(hn::BitCast(kInt, sum) - rounder, kInt, total + row);
+      highest = hn::IfThenElse(hn::RebindMask(kReal, pass), hn::Max(highest, sum), highest);
     }
-    passes[w] = pass_bits;
-    above[w] = above_bits;
+    if (hn::AllFalse(kInt, hn::BitCast(kInt, highest) - rounder > limit)) continue;
+    for (std::size_t i = 0; i < 64; i += lanes)
+      above[w] |= mask_bits(load(total + w * 64 + i) > limit) << i;
+    above[w] &= passes[w];
   }
   if (!all_below(cells)) return false;
   for (std::uint32_t w = 0; w < rows_of.words; w++) feasible[w] &= passes[w];
   return true;
+}
+
+template <bool kFits>
+bool score_pair_fitting(const TableView& table, const PairScores& pair, RowBlock block,
+                        std::int64_t threshold, std::uint64_t* feasible, std::int64_t* total,
+                        std::uint64_t* above) {
+  return (pair.least
+              ? score_pair_of<true, kFits>
+              : score_pair_of<false, kFits>)(table, pair, block, threshold, feasible, total, above);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -33,7 +33,7 @@ SelectPlan::SelectPlan(const penstock_program& program, const penstock_task& tas
   for (std::uint32_t i = 0; i < program.n_ops; i++) {
     const penstock_column_op& op = program.ops[i];
     if (!is_score(op)) {
-      if (&op != paired_fit) filters.add(op);
+      if (&op != paired_fit && may_refuse(op)) filters.add(op);
     } else if (op.weight == 0 || std::find(paired.begin(), paired.end(), &op) != paired.end()) {
       continue;
     } else if (is_zero(op)) {
@@ -55,18 +55,41 @@ SelectPlan::SelectPlan(const penstock_program& program, const penstock_task& tas
 bool SelectPlan::is_zero(const penstock_column_op& op) const {
   switch (op.op) {
     case PENSTOCK_SCORE_BITS:
-      return std::none_of(task_.terms, task_.terms + task_.n_terms,
-                          [&](const penstock_term& t) { return t.group == op.group; });
+      return !names_term_of(op);
     case PENSTOCK_SCORE_DOMAINS:
     case PENSTOCK_SCORE_SPREAD:
-      return std::none_of(task_.domain_terms, task_.domain_terms + task_.n_domain_terms,
-                          [&](const penstock_domain_term& t) { return t.group == op.group; });
+      return !names_domain_term_of(op);
     case PENSTOCK_SCORE_GPU_PACKING:
     case PENSTOCK_SCORE_GPU_CLUSTERING:
       return task_.gpu_count == 0;
     default:
       return false;
   }
+}
+
+// Whether a filter can refuse a row to this task.
+bool SelectPlan::may_refuse(const penstock_column_op& op) const {
+  switch (op.op) {
+    case PENSTOCK_FILTER_BITS:
+      return names_term_of(op);
+    case PENSTOCK_FILTER_DOMAINS:
+      return names_domain_term_of(op);
+    case PENSTOCK_FILTER_GPU:
+      return task_.gpu_count != 0;
+    case PENSTOCK_FILTER_ROW:
+      return task_.row != -1;
+    default:
+      return true;
+  }
+}
+
+bool SelectPlan::names_term_of(const penstock_column_op& op) const {
+  return std::any_of(task_.terms, task_.terms + task_.n_terms,
+                     [&](const penstock_term& t) { return t.group == op.group; });
+}
+bool SelectPlan::names_domain_term_of(const penstock_column_op& op) const {
+  return std::any_of(task_.domain_terms, task_.domain_terms + task_.n_domain_terms,
+                     [&](const penstock_domain_term& t) { return t.group == op.group; });
 }
 
 void SelectPlan::find_pair() {

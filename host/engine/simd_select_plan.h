@@ -25,7 +25,7 @@ struct OpList {
 struct SelectPlan {
   SelectPlan(const penstock_program& program, const penstock_task& task);
 
-  // Filters, apart from the FIT that is part of the pair.
+  // Filters that may refuse the task a row, apart from the FIT that is part of the pair.
   OpList filters;
   // What every row gets from operations whose scores do not depend on the row.
   std::int64_t base = 0;
@@ -59,6 +59,9 @@ struct SelectPlan {
 
  private:
   bool is_zero(const penstock_column_op& op) const;
+  bool may_refuse(const penstock_column_op& op) const;
+  bool names_term_of(const penstock_column_op& op) const;
+  bool names_domain_term_of(const penstock_column_op& op) const;
   void find_pair();
   void find_fit(const penstock_column_op& fit);
   bool divides(const penstock_column_op& op);
