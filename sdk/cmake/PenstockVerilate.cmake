@@ -27,6 +27,8 @@
 # Assertions are on; what is not reset, and every x, is random by seed (Verilated::randReset(2),
 # Verilated::randSeed). With PENSTOCK_RTL_COVERAGE lines and cover points are counted.
 #
+# penstock_rtl_manifest(<file>): writes which block has which sources, for rtl/synthesis.
+#
 # PENSTOCK_RTL_OPTIMISE   how the models are compiled; -O1 builds fast and runs at half the speed
 # PENSTOCK_VERILATOR      whether verilator and make are here
 option(PENSTOCK_RTL_COVERAGE "Count the lines and the cover points of the card's models" OFF)
@@ -102,6 +104,7 @@ function(penstock_rtl block)
   set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block} "${arg_SOURCES}")
   set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_PROPERTIES "${arg_PROPERTIES}")
   set_property(GLOBAL PROPERTY PENSTOCK_RTL_${block}_DEPENDS ${depends})
+  set_property(GLOBAL APPEND PROPERTY PENSTOCK_RTL_BLOCKS ${block})
 
   if(NOT PENSTOCK_TESTS)
     return()
@@ -123,6 +126,17 @@ function(penstock_rtl block)
       set_tests_properties(rtl_yosys.${top} PROPERTIES LABELS rtl TIMEOUT 300)
     endif()
   endforeach()
+endfunction()
+
+function(penstock_rtl_manifest path)
+  set(json "{}")
+  get_property(blocks GLOBAL PROPERTY PENSTOCK_RTL_BLOCKS)
+  foreach(block IN LISTS blocks)
+    penstock_rtl_files(files ${block})
+    list(JOIN files_SOURCES "\", \"" sources)
+    string(JSON json SET "${json}" ${block} "{\"sources\": [\"${sources}\"]}")
+  endforeach()
+  file(WRITE ${path} "${json}\n")
 endfunction()
 
 function(penstock_formal list)
