@@ -40,12 +40,21 @@ Result<std::unique_ptr<Comm>> PoolComm::meet(const CommConfig& config, Meeting m
   return next.status();
 }
 
-// A rank that did not come to a meeting: perhaps because it waits for another.
+// A rank that did not come to a meeting: perhaps because it waits for another, or for the lock
+// under which ranks come, also to other meetings.
 std::string PoolComm::describe_absent(std::uint32_t rank) const {
   const std::uint32_t culprit = watch().blame(rank);
-  const std::string who = membership_->describe_with_state(rank);
-  if (culprit == rank || culprit == this->rank()) return who;
-  return fmt::format("{}, which waits for {}", who, membership_->describe_with_state(culprit));
+  std::string who = membership_->describe_with_state(rank);
+  if (culprit != rank && culprit != this->rank()) {
+    return fmt::format("{}, which waits for {}", who, membership_->describe_with_state(culprit));
+  }
+  if (is_stopped(membership_->process_state(rank))) return who;
+  for (std::uint32_t other = 0; other < size(); ++other) {
+    if (other == this->rank() || !is_stopped(membership_->process_state(other))) continue;
+    who +=
+        fmt::format(", perhaps for a lock that {} holds", membership_->describe_with_state(other));
+  }
+  return who;
 }
 
 Result<std::unique_ptr<Comm>> PoolComm::shrink() {

@@ -24,6 +24,7 @@ constexpr std::uint32_t kStopTimeoutMs = 900;
 constexpr std::uint32_t kKillTimeoutMs = 20'000;
 // A death is noticed by looking, long before a deadline; this is room for a machine that is busy.
 constexpr double kNoticeS = 4;
+constexpr double kPatienceS = 90;  // for what never ends; a busy machine may take its time
 constexpr int kCalls = 6;
 
 std::uint64_t mix(std::uint64_t* state) {  // splitmix64
@@ -367,7 +368,7 @@ std::string next_run(const std::string& pool) {
 void wake_late(const Scenario& scenario, const Ranks& ranks, std::uint32_t victim) {
   const Stopwatch watch;
   double stopped_at = -1;
-  while (watch.seconds() < 30) {
+  while (watch.seconds() < kPatienceS) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(ranks.pid(victim)), &info,
                  WSTOPPED | WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -449,7 +450,7 @@ Verdict run_scenario(const Scenario& scenario, const std::string& pool) {
       wake_late(scenario, ranks, scenario.first.victim);
       if (scenario.second.present) wake_late(scenario, ranks, scenario.second.victim);
     }
-    const std::vector<RankEnd> ends = ranks.join(40);
+    const std::vector<RankEnd> ends = ranks.join(kPatienceS);
     for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
       const bool victim = rank == scenario.first.victim ||
                           (scenario.second.present && rank == scenario.second.victim);

@@ -146,5 +146,37 @@ TEST(Lateness, OneThatIsNotStoppedMayStillComeToShrink) {
   for (const RankEnd& end : ranks.join()) EXPECT_EQ("", end.message);
 }
 
+// Rank 1 stops on its way to a part of its own, and may hold the lock under which rank 2 has to
+// come to the part of ranks 0 and 2.
+TEST(Lateness, OfAPartIsPutDownToAStoppedRankOfAnother) {
+  const ScopedPool pool(1);
+  Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
+    auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 1500);
+    if (!member.ok()) return member.status().to_string();
+    if (rank == 0) return member->comm->split(0, 0).status().to_string();
+    // What split does before the meeting.
+    const std::int64_t choice[2] = {rank == 1 ? 1 : 0, 0};
+    std::vector<std::int64_t> all(6);
+    Call call;
+    call.collective = Collective::all_gather;
+    call.send = choice;
+    call.recv = all.data();
+    call.count = 2;
+    call.type = PENSTOCK_INT64;
+    const Status status = member->comm->run(call);
+    if (!status.ok()) return status.to_string();
+    if (rank == 1) ::raise(SIGSTOP);
+    ::usleep(3'000'000);
+    return "";
+  });
+  const pid_t stopped = ranks.pid(1);
+  ::usleep(3'200'000);
+  ::kill(stopped, SIGCONT);
+  const auto ends = ranks.join();
+  EXPECT_THAT(ends[0].message, HasSubstr("no sign of rank 2 (pid"));
+  EXPECT_THAT(ends[0].message,
+              HasSubstr(fmt::format("rank 1 (pid {}), which is stopped (state T)", stopped)));
+}
+
 }  // namespace
 }  // namespace penstock::test
