@@ -2,7 +2,7 @@
 // a request waits for at most N - 1 others.
 //
 // The grant is there in the cycle of the request, and once it is shown it stays until ready_i takes
-// it, whoever else asks meanwhile. A request that was made is held until then.
+// it, whoever else asks meanwhile; its request is held until then.
 `default_nettype none
 
 module penstock_arbiter #(
@@ -76,9 +76,7 @@ module penstock_arbiter #(
     f_reset_q <= 1'b1;
     if (!f_reset_q) assume (!rst_ni);
     assume (f_chosen < N);
-    if (f_reset_q && $past(rst_ni)) begin
-      assume (($past(request_i) & ~($past(ready_i) ? $past(grant_o) : '0) & ~request_i) == '0);
-    end
+    if (rst_ni) assume ((shown_q & ~request_i) == '0);
     if (!rst_ni) f_waited_q <= '0;
     else if (!request_i[f_chosen] || (grant_o[f_chosen] && ready_i)) f_waited_q <= '0;
     else if (valid_o && ready_i) f_waited_q <= f_waited_q + 1'b1;
