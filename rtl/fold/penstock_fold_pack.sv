@@ -187,7 +187,7 @@ module penstock_fold_pack #(
   // ---- Queue ------------------------------------------------------------------------------------
 
   localparam int unsigned COUNT_BITS = $clog2(DEPTH + 1);
-  logic                  queue_ready_unused;
+  logic                  queue_ready;
   logic [COUNT_BITS-1:0] queued;
   logic [512:0]          out_word;
 
@@ -195,7 +195,7 @@ module penstock_fold_pack #(
       .clk_i,
       .rst_ni,
       .in_valid_i(beat_valid_q),
-      .in_ready_o(queue_ready_unused),
+      .in_ready_o(queue_ready),
       .in_data_i({beat_last_q, beat_q}),
       .out_valid_o,
       .out_ready_i,
