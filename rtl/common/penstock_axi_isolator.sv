@@ -117,7 +117,10 @@ module penstock_axi_isolator #(
   assign m_axi_arlen   = s_axi_arlen;
   assign ar_taken      = m_axi_arvalid && m_axi_arready;
 
-  /* verilator lint_off PINCONNECTEMPTY */  // how many bursts wait is of no interest
+  /* verilator lint_off UNUSEDSIGNAL */  // only the proof counts
+  logic [$clog2(BURSTS + 1)-1:0] owed_count;
+  /* verilator lint_on UNUSEDSIGNAL */
+
   penstock_fifo #(
       .WIDTH(8),
       .DEPTH(BURSTS)
@@ -130,9 +133,8 @@ module penstock_axi_isolator #(
       .out_valid_o(owed),
       .out_ready_i(w_taken && owed_last),
       .out_data_o (owed_len),
-      .count_o    ()
+      .count_o    (owed_count)
   );
-  /* verilator lint_on PINCONNECTEMPTY */
 
   assign owed_last    = beat_q == owed_len;
   assign m_axi_wvalid = owed && (w_open ? s_axi_wvalid : 1'b1);
@@ -175,6 +177,87 @@ module penstock_axi_isolator #(
       writes_q <= writes_q + COUNT_BITS'(aw_taken) - COUNT_BITS'(m_axi_bvalid && m_axi_bready);
     end
   end
+
+`ifdef FORMAL
+  // Masters and memory keep to AXI; the card isolates until the bus is clean.
+  logic                  f_reset_q = 1'b0;
+  logic [COUNT_BITS-1:0] f_reads_q;  // what memory still has to answer
+  logic [COUNT_BITS-1:0] f_due_q;    // writes whose data is complete
+  logic                  f_r_done;
+  logic                  f_b_done;
+
+  assign f_r_done = m_axi_rvalid && m_axi_rready && m_axi_rlast;
+  assign f_b_done = m_axi_bvalid && m_axi_bready;
+
+  always_ff @(posedge clk_i) begin
+    f_reset_q <= 1'b1;
+    if (!f_reset_q) assume (!rst_ni);
+    if (!rst_ni) begin
+      f_reads_q <= '0;
+      f_due_q   <= '0;
+    end else begin
+      f_reads_q <= f_reads_q + COUNT_BITS'(ar_taken) - COUNT_BITS'(f_r_done);
+      f_due_q   <= f_due_q + COUNT_BITS'(w_taken && m_axi_wlast) - COUNT_BITS'(f_b_done);
+      assume (!m_axi_rvalid || f_reads_q != '0);
+      assume (!m_axi_bvalid || f_due_q != '0);
+      assume (!s_axi_wvalid || s_axi_wlast == owed_last);
+      if ($past(rst_ni) && f_reset_q) begin
+        if ($past(isolate_i) && !$past(clean_o)) assume (isolate_i);
+        if ($past(s_axi_awvalid) && !$past(s_axi_awready)) begin
+          assume (s_axi_awvalid && s_axi_awaddr == $past(s_axi_awaddr) &&
+                  s_axi_awlen == $past(s_axi_awlen));
+        end
+        if ($past(s_axi_arvalid) && !$past(s_axi_arready)) begin
+          assume (s_axi_arvalid && s_axi_araddr == $past(s_axi_araddr));
+        end
+        if ($past(s_axi_wvalid) && !$past(s_axi_wready)) begin
+          assume (s_axi_wvalid && s_axi_wdata == $past(s_axi_wdata) &&
+                  s_axi_wstrb == $past(s_axi_wstrb));
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (f_reset_q && rst_ni) begin
+      assert (reads_q == f_reads_q && reads_q <= COUNT_BITS'(OUTSTANDING));
+      assert ({2'd0, writes_q} == {2'd0, f_due_q} + (COUNT_BITS + 2)'(owed_count));
+      assert (writes_q <= COUNT_BITS'(OUTSTANDING));
+      // What is shown has room, and keeps it.
+      if (aw_held_q) assert (owed_ready && writes_q != COUNT_BITS'(OUTSTANDING));
+      if (ar_held_q) assert (reads_q != COUNT_BITS'(OUTSTANDING));
+      assert (owed ? beat_q <= owed_len : beat_q == '0);
+      // Each address gets exactly its beats.
+      if (m_axi_wvalid) assert (owed && m_axi_wlast == owed_last);
+      if (isolate_i) begin
+        if (m_axi_awvalid) assert (aw_held_q);
+        if (m_axi_arvalid) assert (ar_held_q);
+        if (m_axi_wvalid && !w_held_q) assert (m_axi_wstrb == '0);
+        assert (!s_axi_rvalid && !s_axi_bvalid && m_axi_rready && m_axi_bready);
+      end
+      if (clean_o) begin
+        assert (f_reads_q == '0 && f_due_q == '0 && !owed);
+        assert (!m_axi_awvalid && !m_axi_wvalid && !m_axi_arvalid);
+      end
+      if ($past(rst_ni)) begin
+        assert (aw_held_q == ($past(m_axi_awvalid) && !$past(m_axi_awready)));
+        assert (ar_held_q == ($past(m_axi_arvalid) && !$past(m_axi_arready)));
+        if (aw_held_q) begin
+          assert (m_axi_awvalid && m_axi_awaddr == $past(m_axi_awaddr) &&
+                  m_axi_awlen == $past(m_axi_awlen));
+        end
+        if (ar_held_q) assert (m_axi_arvalid && m_axi_araddr == $past(m_axi_araddr));
+        if ($past(m_axi_wvalid) && !$past(m_axi_wready)) begin
+          assert (m_axi_wvalid && m_axi_wdata == $past(m_axi_wdata) &&
+                  m_axi_wstrb == $past(m_axi_wstrb) && m_axi_wlast == $past(m_axi_wlast));
+        end
+      end
+      cover (clean_o && $past(f_b_done) && $past(f_r_done));
+      cover (isolate_i && w_taken && $past(isolate_i) && $past(w_held_q) && beat_q != '0);
+      cover (!isolate_i && $past(clean_o));
+    end
+  end
+`endif
 
 endmodule
 
