@@ -1,6 +1,6 @@
-// The command processor: doorbells in, completions out. Descriptors are read from the rings, checked,
-// their operands found in the queue's windows, and handed to the engine that executes them; the
-// completions of a queue are written in the order of its descriptors.
+// The command processor: doorbells in, completions out. Descriptors are read from the rings and
+// checked, their operands found in the queue's windows, and handed to the engine that executes
+// them; the completions of a queue are written in the order of its descriptors.
 //
 //   configuration bus ─ penstock_queues ─ penstock_ring (counters)
 //   penstock_fetch ─ penstock_walk (schedule, check, list, overlap, dispatch) ─ reduce, score, sync
@@ -14,7 +14,7 @@ module penstock_command #(
     // Records that the card holds for a queue: a power of two, from 2 to 32.
     parameter int unsigned SLOTS = 32,
     // Of them, those that were not begun.
-    parameter int unsigned PREFETCH = 4,
+    parameter int unsigned PREFETCH = 8,
     // Jobs of the reduction engine that may be under way: a power of two.
     parameter int unsigned JOBS = 16,
     // The rings' first count; not 0 only in tests, to see counters wrap.
@@ -22,6 +22,8 @@ module penstock_command #(
 ) (
     input  wire logic              clk_i,
     input  wire logic              rst_ni,
+    // Descriptors are fetched and begun.
+    input  wire logic              enable_i,
     // Configuration bus, offsets from 0x1000 (penstock_queues).
     input  wire logic              cfg_valid_i,
     input  wire logic              cfg_write_i,
@@ -155,6 +157,7 @@ module penstock_command #(
   logic [31:0]       completed;
   logic              settled;
   logic              finished;
+  logic [QUEUES-1:0] runs;
   logic [QUEUES-1:0] enabled;
   logic [QUEUES-1:0] cancelled;
   logic [QUEUES-1:0] stopped;
@@ -200,6 +203,7 @@ module penstock_command #(
 
   assign sync_cancel_o = cancelled;
   assign sel_forget_o  = clear;
+  assign runs          = enable_i ? enabled & ~stopped : '0;
 
   penstock_queues #(
       .QUEUES(QUEUES)
@@ -313,7 +317,7 @@ module penstock_command #(
   ) u_fetch (
       .clk_i, .rst_ni,
       .hold_i        (clear),
-      .fetchable_i   (fetchable & enabled & ~stopped),
+      .fetchable_i   (fetchable & runs),
       .issue_queue_o (issue_queue),
       .issue_count_i (issue_count),
       .issue_more_i  (issue_more),
@@ -401,7 +405,7 @@ module penstock_command #(
       .clk_i, .rst_ni,
       .hold_i              (clear),
       .clear_queue_i       (cfg_queue),
-      .takeable_i          (takeable & enabled & ~stopped),
+      .takeable_i          (takeable & runs),
       .cancel_i            (cancelled),
       .queue_o             (walk_queue),
       .walking_o           (walking),

@@ -1,11 +1,11 @@
 // Writes completions. Answers come from the walker and from three engines; whichever comes first
 // has the next sequence of its queue (penstock_schedule sees to it that this is the queue's order).
-// The record is 32 bytes: cookie, status, field, detail, sequence. When memory has confirmed it, the
-// queue's COMPLETED rises and its interrupt cause is set.
+// The record is 32 bytes: cookie, status, field, detail, sequence. When memory has confirmed it,
+// the queue's COMPLETED rises and its interrupt cause is set.
 //
 // One completion takes five cycles; up to OUTSTANDING of them wait for memory, which confirms in
-// order. A bus error that a job met is reported before its completion is written. A completion whose
-// write failed is reported, too: its queue stops, and its COMPLETED stays.
+// order. A bus error that a job met is reported before its completion is written. A completion
+// whose write failed is reported, too: its queue stops, and its COMPLETED stays.
 `default_nettype none
 
 module penstock_complete #(

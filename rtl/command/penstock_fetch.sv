@@ -13,7 +13,7 @@ module penstock_fetch #(
     // Records that the card holds for a queue: a power of two.
     parameter int unsigned SLOTS = 32,
     // Records on their way: 1 or more.
-    parameter int unsigned OUTSTANDING = 8,
+    parameter int unsigned OUTSTANDING = 16,
     // Of a record's place. Not to be set.
     parameter int unsigned PLACE_BITS = $clog2(QUEUES) + $clog2(SLOTS)
 ) (

@@ -22,7 +22,7 @@ module penstock_ring #(
     // Records that the card holds for a queue: a power of two, 2 or more.
     parameter int unsigned SLOTS = 32,
     // Of them, those that were not yet taken.
-    parameter int unsigned PREFETCH = 4,
+    parameter int unsigned PREFETCH = 8,
     // Of a counter.
     parameter int unsigned BITS = 32,
     // Their first value. Not 0 only in tests, to see them wrap.

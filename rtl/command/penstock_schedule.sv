@@ -82,7 +82,7 @@ module penstock_schedule #(
   assign kind_score_o  = kind_score_q[queue];
   assign kind_answer_o = kind_answer_q[queue];
 
-  // What comes in the cycle in which a queue begins to wait for it wins: the walker has not seen it.
+  // What comes in the cycle in which a queue begins to wait wins: the walker has not seen it.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wait_done_q         <= '0;

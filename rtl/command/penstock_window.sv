@@ -38,8 +38,8 @@ module penstock_window #(
     // Of both: whether it is allowed, and the bus address (where it is).
     output      logic          rsp_ok_o,
     output      logic [63:0]   rsp_bus_o,
-    // Words of the windows. A request is held until the pulse of config_ready_o, with which the data
-    // of a read is there. Words 0 to 5 are base, bytes and bus, low half first; word 6 the rights
+    // Words of the windows. A request is held until the pulse of config_ready_o, with which a
+    // read's data is there. Words 0 to 5 are base, bytes and bus, low half first; word 6 the rights
     // (bit 0 read, bit 1 write), of which no more is kept.
     input  wire logic          config_valid_i,
     input  wire logic          config_write_i,
