@@ -1,25 +1,25 @@
-// The synchronisation unit: SIGNAL, WAIT and BARRIER on fences, monotonic 64-bit counters that stand
-// alone on their lines of 64 bytes in memory.
+// The synchronisation unit: SIGNAL, WAIT and BARRIER on fences, monotonic 64-bit counters that
+// stand alone on their lines of 64 bytes in memory.
 //
-// One entry per queue, so that no wait holds back another queue. Entries take turns: each turn reads
-// lines of one entry, and several reads are under way. What an entry does:
+// One entry per queue, so that no wait holds back another queue. Entries take turns, raises before
+// polls: each turn reads lines of one entry, and several reads are under way. What an entry does:
 //
-//   raise  (SIGNAL, BARRIER) reads the line of its own fence, and writes the 8 bytes of the value if
-//          the fence is behind it: fences never go back. Two raises of lines that are equal in
+//   raise  (SIGNAL, BARRIER) reads the line of its own fence, and writes the 8 bytes of the value
+//          if the fence is behind it: fences never go back. Two raises of lines that are equal in
 //          address bits 9 to 6 never overlap, so that none writes an old value over a newer one.
 //   poll   (WAIT, BARRIER) reads the lines of the fences that it waits for, up to 16 of those that
 //          follow one another in one burst, from the first that was behind, until none is.
 //
 // A poll that finds a fence behind ends the wait if its queue is cancelled or its deadline is over:
-// the deadline is timeout_ms * clock_khz_i cycles after the entry was taken, and there is always one
-// poll. Data is always taken.
+// the deadline is timeout_ms * clock_khz_i cycles after the entry was taken, and there is always
+// one poll. Data is always taken.
 `default_nettype none
 
 module penstock_sync #(
     // Queues: 2 to 64.
     parameter int unsigned QUEUES = 64,
     // Reads, and writes, under way: 1 or more each.
-    parameter int unsigned READS = 8,
+    parameter int unsigned READS = 16,
     parameter int unsigned WRITES = 4
 ) (
     input  wire logic              clk_i,
@@ -40,8 +40,8 @@ module penstock_sync #(
     // A bit per queue: its waits end as cancelled; it has a wait.
     input  wire logic [QUEUES-1:0] sync_cancel_i,
     output      logic [QUEUES-1:0] sync_waiting_o,
-    // How a job ended. Detail: of a WAIT the value seen, of a BARRIER that is late the number of the
-    // first fence that is behind, of a bus error the address of the burst.
+    // How a job ended. Detail: of a WAIT the value seen, of a BARRIER that is late the number of
+    // the first fence that is behind, of a bus error the address of the burst.
     output      logic              sync_done_valid_o,
     input  wire logic              sync_done_ready_i,
     output      logic [5:0]        sync_done_queue_o,
@@ -160,13 +160,18 @@ module penstock_sync #(
   logic [63:0]           araddr_q;
   logic [6:0]            beats_q;
   logic                  room;
+  logic [QUEUES-1:0]     raises;
+  logic [QUEUES-1:0]     candidates;
+  logic                  blocked_q;  // the last raise had to wait for another one
   logic [QUEUES-1:0]     grant_unused;
+  assign raises     = active_q & ~pending_q & ~polls_q;
+  assign candidates = raises != '0 && !blocked_q ? raises : active_q & ~pending_q;
   penstock_arbiter #(
       .N(QUEUES)
   ) u_arbiter (
       .clk_i,
       .rst_ni,
-      .request_i(read_state_q == PICK && room ? active_q & ~pending_q : '0),
+      .request_i(read_state_q == PICK && room ? candidates : '0),
       .valid_o  (picked),
       .ready_i  (1'b1),
       .grant_o  (grant_unused),
@@ -187,11 +192,16 @@ module penstock_sync #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) read_state_q <= PICK;
-    else begin
+    if (!rst_ni) begin
+      read_state_q <= PICK;
+      blocked_q    <= 1'b0;
+    end else begin
       case (read_state_q)
         PICK: if (picked) read_state_q <= LOOK;
-        LOOK: read_state_q <= read_go ? SEND : PICK;
+        LOOK: begin
+          read_state_q <= read_go ? SEND : PICK;
+          blocked_q    <= !read_go;
+        end
         default: if (m_axi_arready) read_state_q <= PICK;
       endcase
     end
