@@ -129,14 +129,14 @@ package penstock_f32_pkg;
     logic        alone;
     logic        nan;
     logic [31:0] high;
-    logic [31:0] low;
+    logic [30:0] low;
     logic [7:0]  high_exponent;
     logic [7:0]  distance;
     a_first = a[30:0] >= b[30:0];
     a_least = a[31] != b[31] ? a[31] : a[31] == a_first;
     take_a  = compare_only ? a_least != greatest : a_first;
     high    = take_a ? a : b;
-    low     = take_a ? b : a;
+    low     = take_a ? b[30:0] : a[30:0];
     alone   = compare_only || (&high[30:23]);
     nan     = a[30:0] > 31'h7f800000 || b[30:0] > 31'h7f800000
         || (!compare_only && (&a[30:23]) && (&b[30:23]) && a[31] != b[31]);

