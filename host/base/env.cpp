@@ -71,6 +71,9 @@ const std::vector<Variable>& variables() {
       {Id::group, "PENSTOCK_GROUP", "0",
        "Ranks of a group, a divisor of their number: reductions fold inside groups, then over the "
        "groups. 0: one level."},
+      {Id::plugins, "PENSTOCK_PLUGINS", "",
+       "Plugins with engines, or folders of them, joined by colons; none for none; unset: those "
+       "that stand beside Penstock."},
   };
   return table;
 }

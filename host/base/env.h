@@ -31,6 +31,7 @@ enum class Id {
   trace_events,  // PENSTOCK_TRACE_EVENTS
   stats,         // PENSTOCK_STATS
   group,         // PENSTOCK_GROUP
+  plugins,       // PENSTOCK_PLUGINS
   count_
 };
 

@@ -90,6 +90,12 @@ Status register_engine(EngineFactory factory);
 // it is no plugin or was made for another version.
 Status load_engine_plugin(const std::string& path);
 
+// Loads what PENSTOCK_PLUGINS names, or else the .so files in the folders of plugins beside the
+// binary that holds this code: plugins/ (where it was built) and penstock/plugins/ in the folder
+// for libraries (where it was installed). Once: list_engines and make_engine call it first. What
+// does not load is logged.
+void load_engine_plugins();
+
 #define PENSTOCK_PLUGIN_VERSION "penstock-engine-4"
 #define PENSTOCK_ENGINE_PLUGIN(register_function)                                     \
   extern "C" {                                                                        \
@@ -100,7 +106,7 @@ Status load_engine_plugin(const std::string& path);
   }                                                                                   \
   void penstock_register_engines(::penstock::Status (*register_function)(::penstock::EngineFactory))
 
-// Registered engines, best first. Thread-safe.
+// Registered engines, those of plugins among them, best first. Thread-safe.
 std::vector<EngineInfo> list_engines();
 // By name, or "auto" (best available), or a comma list of which the first available one is taken.
 // not_found lists the names there are; unsupported says why it cannot run here.

@@ -1,8 +1,5 @@
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <mutex>
-#include <string_view>
 
 #include "penstock/base/log.h"
 #include "penstock/engine/engine.h"
@@ -161,6 +158,7 @@ Status register_engine(EngineFactory factory) {
 }
 
 std::vector<EngineInfo> list_engines() {
+  load_engine_plugins();
   std::vector<EngineInfo> infos;
   for (const EngineFactory& factory : Registry::instance().factories())
     infos.push_back(factory.probe());
@@ -168,6 +166,7 @@ std::vector<EngineInfo> list_engines() {
 }
 
 Result<std::shared_ptr<Engine>> make_engine(const std::string& name) {
+  load_engine_plugins();
   const std::vector<EngineFactory> factories = Registry::instance().factories();
   Status first;
   std::size_t start = 0;
@@ -183,27 +182,6 @@ Result<std::shared_ptr<Engine>> make_engine(const std::string& name) {
     if (comma == std::string::npos) return first;
     start = comma + 1;
   }
-}
-
-Status load_engine_plugin(const std::string& path) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return error(Code::not_found, "plugin {}: {}", path, reason != nullptr ? reason : "not loaded");
-  }
-  const auto* version = static_cast<const char*>(dlsym(library, "penstock_plugin_version"));
-  void* entry = dlsym(library, "penstock_register_engines");
-  if (version == nullptr || entry == nullptr ||
-      std::string_view(version) != PENSTOCK_PLUGIN_VERSION) {
-    const std::string found = version != nullptr ? version : "none";
-    dlclose(library);
-    return error(Code::unsupported,
-                 "plugin {}: it has to export penstock_register_engines and the version {}, but "
-                 "its version is {}",
-                 path, PENSTOCK_PLUGIN_VERSION, found);
-  }
-  reinterpret_cast<void (*)(Status(*)(EngineFactory))>(entry)(register_engine);
-  return {};
 }
 
 }  // namespace penstock

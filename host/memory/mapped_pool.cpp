@@ -206,6 +206,13 @@ bool MappedPool::address_elsewhere(const void* data, std::uint64_t bytes,
 }
 
 AgreementSpace Pool::agreement_space(std::uint32_t) const { return {}; }
+DeviceData Pool::device_data(std::uint32_t) const { return {}; }
+
+DeviceData MappedPool::device_data(std::uint32_t device) const {
+  if (device >= devices_.size()) return {};
+  const Device& d = devices_[device];
+  return {penstock_address_make(device, d.data_offset), d.bytes - d.data_offset};
+}
 
 AgreementSpace MappedPool::agreement_space(std::uint32_t which) const {
   const Superblock& first = table_->geometry()[0];

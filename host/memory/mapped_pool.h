@@ -40,6 +40,7 @@ class MappedPool final : public Pool {
   bool still_named() const override;
 
   std::byte* resolve(penstock_address address, std::uint64_t bytes) const override;
+  DeviceData device_data(std::uint32_t device) const override;
   bool address_of(const void* data, std::uint64_t bytes, penstock_address* out) const override;
   AgreementSpace agreement_space(std::uint32_t which) const override;
   void publish(const void* data, std::size_t bytes) const override;

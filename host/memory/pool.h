@@ -94,6 +94,12 @@ struct DeviceInfo {
   std::uint64_t free;  // in this host's arena
 };
 
+// What resolve() reaches of a device.
+struct DeviceData {
+  penstock_address address = 0;  // 4 KiB aligned, as is the memory there
+  std::uint64_t bytes = 0;
+};
+
 // Thread-safe. Not usable in a forked child (every call there returns an error that says so).
 class Pool {
  public:
@@ -121,6 +127,9 @@ class Pool {
 
   // Translation. resolve: null unless [address, address + bytes) lies in one device's data.
   virtual std::byte* resolve(penstock_address address, std::uint64_t bytes) const = 0;
+  // All that resolve() reaches of a device below device_count(), for whoever hands a device's
+  // memory to hardware. bytes is 0 where there is no such memory.
+  virtual DeviceData device_data(std::uint32_t device) const;
   // The pool offset of memory inside a mapping of this pool, this one or another one of this
   // process; false if it is other memory.
   virtual bool address_of(const void* data, std::uint64_t bytes, penstock_address* out) const = 0;

@@ -398,5 +398,21 @@ TEST(Coherence, names) {
   EXPECT_STREQ(coherence_name(Coherence::software), "software");
 }
 
+// The first address that resolves, and as many bytes from there as do.
+TEST_F(PoolTest, DeviceDataIsWhatResolves) {
+  create(4 * kMiB, 2);
+  const auto pool = map();
+  for (std::uint32_t device = 0; device < 2; ++device) {
+    const DeviceData data = pool->device_data(device);
+    EXPECT_EQ(penstock_address_space(data.address), device);
+    EXPECT_EQ(data.address % 4096, 0u);
+    ASSERT_NE(pool->resolve(data.address, data.bytes), nullptr);
+    EXPECT_EQ(pool->resolve(data.address - 1, 1), nullptr);
+    EXPECT_EQ(pool->resolve(data.address, data.bytes + 1), nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool->resolve(data.address, 1)) % 4096, 0u);
+  }
+  EXPECT_EQ(pool->device_data(2).bytes, 0u);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -57,9 +57,9 @@ std::uint32_t Queue::in_flight() const {
                                     polled_.load(std::memory_order_relaxed));
 }
 
-const penstock_descriptor* Queue::front() const {
-  const std::uint64_t position = completed_.load(std::memory_order_relaxed);
-  if (position == submitted_.load(std::memory_order_acquire)) return nullptr;
+const penstock_descriptor* Queue::front(std::uint32_t ahead) const {
+  const std::uint64_t position = completed_.load(std::memory_order_relaxed) + ahead;
+  if (position >= submitted_.load(std::memory_order_acquire)) return nullptr;
   return &descriptors_[position & (depth_ - 1)];
 }
 

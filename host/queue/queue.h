@@ -34,6 +34,12 @@ struct QueueConfig {
   std::vector<Window> windows;               // empty: the whole pool
 };
 
+// What an engine keeps about one queue (a card: its ring). It goes with the queue.
+class EngineSide {
+ public:
+  virtual ~EngineSide() = default;
+};
+
 // Submitter side and engine side may be two threads; each side is one thread at a time.
 class Queue {
  public:
@@ -50,11 +56,13 @@ class Queue {
   void reset_cancel() { cancelled_.store(false, std::memory_order_release); }
 
   // ---- engine ----
-  const penstock_descriptor* front() const;  // the oldest without completion, or null
+  // The oldest without completion, or the one so many after it; null if there are not so many.
+  const penstock_descriptor* front(std::uint32_t ahead = 0) const;
   void complete(std::uint32_t status, std::uint32_t field = 0, std::uint64_t detail = 0);
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   // When the WAIT at the front was first seen unsatisfied; 0 if it was not. For its deadline.
   std::uint64_t wait_began_ns = 0;
+  std::unique_ptr<EngineSide> engine_side;
 
   Pool* pool() const { return pool_; }
   const QueueConfig& config() const { return config_; }

@@ -47,6 +47,9 @@ TEST(Queue, completions_carry_what_they_answer) {
   ASSERT_TRUE(queue->submit(nop(222)));
   ASSERT_NE(queue->front(), nullptr);
   EXPECT_EQ(queue->front()->cookie, 111u);
+  ASSERT_NE(queue->front(1), nullptr);
+  EXPECT_EQ(queue->front(1)->cookie, 222u);
+  EXPECT_EQ(queue->front(2), nullptr);
   queue->wait_began_ns = 5;
   queue->complete(PENSTOCK_OK);
   EXPECT_EQ(queue->wait_began_ns, 0u) << "the next WAIT has its own beginning";
@@ -64,6 +67,20 @@ TEST(Queue, completions_carry_what_they_answer) {
   EXPECT_EQ(completion.detail, 0xdeadu);
   EXPECT_EQ(completion.sequence, 2u);
   EXPECT_FALSE(queue->poll(&completion));
+}
+
+TEST(Queue, what_the_engine_keeps_goes_with_the_queue) {
+  struct Side final : EngineSide {
+    explicit Side(int* gone) : gone_(gone) {}
+    ~Side() override { ++*gone_; }
+    int* gone_;
+  };
+  int gone = 0;
+  auto queue = Queue::create(nullptr, of_depth(4)).value();
+  queue->engine_side = std::make_unique<Side>(&gone);
+  EXPECT_EQ(gone, 0);
+  queue.reset();
+  EXPECT_EQ(gone, 1);
 }
 
 TEST(Queue, a_full_queue_refuses_until_a_completion_is_polled) {
