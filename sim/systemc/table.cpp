@@ -105,11 +105,29 @@ std::int64_t raw_score(const Table& table, const penstock_column_op& op, const p
   }
 }
 
+// Negative scores mark rows that are ignored; the others are mirrored between their ends.
+void normalise_spread(std::vector<std::int64_t>* scores) {
+  std::int64_t min = INT64_MAX;
+  std::int64_t max = 0;
+  for (const std::int64_t score : *scores) {
+    if (score < 0) continue;
+    min = std::min(min, score);
+    max = std::max(max, score);
+  }
+  for (std::int64_t& score : *scores) {
+    if (score < 0)
+      score = 0;
+    else
+      score = max == 0 ? 100 : 100 * (max + min - score) / max;
+  }
+}
+
 // Brings the scores of the rows in `feasible` into their final range.
 void normalise(const penstock_column_op& op, const std::vector<std::uint32_t>& feasible,
                std::vector<std::int64_t>* scores) {
   if (op.op == PENSTOCK_SCORE_SPREAD) return;  // 0 it stays
   if (op.normalise == PENSTOCK_NORMALISE_NONE || feasible.empty()) return;
+  if (op.normalise == PENSTOCK_NORMALISE_SPREAD) return normalise_spread(scores);
   const auto [least, most] = std::minmax_element(scores->begin(), scores->end());
   const std::int64_t min = *least;
   const std::int64_t max = *most;
@@ -128,9 +146,6 @@ void normalise(const penstock_column_op& op, const std::vector<std::uint32_t>& f
         score = max == min ? 0
                            : static_cast<std::int64_t>(100 * (static_cast<double>(score - min) /
                                                               static_cast<double>(max - min)));
-        break;
-      case PENSTOCK_NORMALISE_SPREAD:
-        score = 100;  // refused, but for scores that are all 0
         break;
       default:
         score = max == min ? 0 : (score - min) * 100 / (max - min);

@@ -27,11 +27,8 @@ struct SelectLimits {
       score_bit(PENSTOCK_SCORE_BALANCED) | score_bit(PENSTOCK_SCORE_BITS) |
       score_bit(PENSTOCK_SCORE_FEATURES) | score_bit(PENSTOCK_SCORE_DOMAINS) |
       score_bit(PENSTOCK_SCORE_SPREAD);
-  static constexpr std::uint32_t kNormalise =
-      1u << PENSTOCK_NORMALISE_NONE | 1u << PENSTOCK_NORMALISE_DEFAULT |
-      1u << PENSTOCK_NORMALISE_REVERSED | 1u << PENSTOCK_NORMALISE_MIN_MAX;
-  static constexpr std::uint32_t kTies =
-      1u << PENSTOCK_TIE_LOWEST_ROW | 1u << PENSTOCK_TIE_ROTATING;
+  static constexpr std::uint32_t kNormalise = (2u << PENSTOCK_NORMALISE_SPREAD) - 1;  // all
+  static constexpr std::uint32_t kTies = (2u << PENSTOCK_TIE_HASH) - 1;               // all
 };
 
 // Of a table that was checked.
