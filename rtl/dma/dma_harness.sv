@@ -1,5 +1,5 @@
-// The reader and the writer beside each other on one port, for their unit test: each on its own, with
-// the smallest buffers.
+// The reader and the writer beside each other on one port, for their unit test: each on its own,
+// with the smallest buffers.
 `default_nettype none
 
 module dma_harness (

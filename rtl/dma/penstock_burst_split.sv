@@ -69,8 +69,8 @@ module penstock_burst_split #(
   end
 
 `ifdef FORMAL
-  // The bursts of a segment hold its bytes, all of them and none twice: f_done_q counts the bytes of
-  // those that have left.
+  // The bursts of a segment hold its bytes, all of them and none twice: f_done_q counts the bytes
+  // of those that have left.
   logic        f_reset_q = 1'b0;
   logic [12:0] f_bytes_q;
   logic [63:0] f_address_q;

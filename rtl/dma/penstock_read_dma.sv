@@ -29,8 +29,8 @@ module penstock_read_dma #(
     output      logic                  out_last_o,   // the segment's last
     output      logic [USER_WIDTH-1:0] out_user_o,
 
-    // A pulse for each beat that memory could not give, before any of its segment's beats from there
-    // on leaves.
+    // A pulse for each beat that memory could not give, before any of its segment's beats from
+    // there on leaves.
     output      logic                  error_valid_o,
     output      logic [USER_WIDTH-1:0] error_user_o,
     output      logic [63:0]           error_address_o,  // the first wanted byte of its burst

@@ -51,7 +51,8 @@ module penstock_read_dma_properties #(
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    segment_valid |-> in_beats == out_beats || in_beats == out_beats + 7'd1);
 
-  // Every misalignment; where the last beat that came holds bytes of two that leave; one beat alone.
+  // Every misalignment; where the last beat that came holds bytes of two that leave; one beat
+  // alone.
   for (genvar i = 1; i < 64; i++) begin : gen_behind
     cover property (@(posedge clk_i) rst_ni && go && shift == 6'(i) && behind);
   end

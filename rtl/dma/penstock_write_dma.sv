@@ -37,7 +37,7 @@ module penstock_write_dma #(
     output      logic                 done_o,
     output      logic                 error_valid_o,
     output      logic [JOB_WIDTH-1:0] error_job_o,
-    output      logic [63:0]          error_address_o,  // the first byte that the burst should write
+    output      logic [63:0]          error_address_o,  // the first byte that it should write
 
     output      logic                 m_axi_awvalid,
     input  wire logic                 m_axi_awready,

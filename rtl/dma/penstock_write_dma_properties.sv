@@ -50,7 +50,8 @@ module penstock_write_dma_properties #(
 
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    chunk_valid_i |-> chunk_bytes_i != 15'd0 && chunk_bytes_i <= 15'd16384);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) group_valid |-> job_destinations_i != 2'd0);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   group_valid |-> job_destinations_i != 2'd0);
   // A chunk's last beat comes with its last byte or after it.
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    in_valid_i && in_ready_o && in_last_i |-> past || chunk_end);

@@ -126,6 +126,53 @@ module penstock_write_fill #(
       .count_o    (records)
   );
 
+`ifdef FORMAL
+  // The groups of a chunk hold its bytes, all of them and none twice (f_told_q), and there is a
+  // place for each: complete ones (f_complete_q) and the one that is being filled. The producer
+  // marks a chunk's last beat with its last byte or after it; only a group that was taken is freed.
+  logic                   f_reset_q = 1'b0;
+  logic [14:0]            f_told_q;
+  logic [RECORD_BITS-1:0] f_complete_q;
+
+  always_ff @(posedge clk_i) begin
+    f_reset_q <= 1'b1;
+    if (!f_reset_q) assume (!rst_ni);
+    assume (!chunk_valid_i || (chunk_bytes_i >= 15'd1 && chunk_bytes_i <= 15'd16384));
+    assume (!(in_valid_i && in_ready_o && in_last_i) || past_q || chunk_end);
+    assume (!group_free_i || f_complete_q > records);
+    if (!rst_ni) begin
+      f_told_q     <= '0;
+      f_complete_q <= '0;
+    end else begin
+      if (in_valid_i && in_ready_o) begin
+        if (in_last_i) f_told_q <= '0;
+        else if (write_o && group_end) f_told_q <= f_told_q + {2'd0, group_bytes};
+      end
+      f_complete_q <= f_complete_q + RECORD_BITS'(write_o && group_end)
+          - RECORD_BITS'(group_free_i);
+    end
+    if (f_reset_q && rst_ni) begin
+      assert (32'(used_q) == 32'(f_complete_q) + 32'(filling_q));
+      assert (32'(used_q) <= GROUPS);
+      assert (records <= f_complete_q);
+      assert (!(write_o && group_end) || record_ready);
+      assert (filling_q == (beat_q != '0));
+      assert (done_q[11:0] == 12'd0);
+      if (!chunk_valid) assert (!past_q && done_q == '0 && !filling_q && f_told_q == '0);
+      if (chunk_valid) begin
+        assume (chunk_bytes >= 15'd1 && chunk_bytes <= 15'd16384);  // as it entered the queue
+        assert (f_told_q == (past_q ? chunk_bytes : done_q));
+        if (!past_q) assert (done_q < chunk_bytes && {7'd0, beat_q, 6'd0} < {6'd0, group_bytes});
+        if (past_q) assert (!filling_q && done_q == '0);
+        if (write_o && chunk_end) assert (f_told_q + {2'd0, group_bytes} == chunk_bytes);
+        cover (write_o && chunk_end && chunk_bytes > 15'd64);
+        cover (past_q && in_valid_i && in_ready_o && in_last_i);
+        cover (in_valid_i && !room);
+      end
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

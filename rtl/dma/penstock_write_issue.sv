@@ -49,7 +49,7 @@ module penstock_write_issue #(
     output      logic                  done_o,
     output      logic                  error_valid_o,
     output      logic [JOB_WIDTH-1:0]  error_job_o,
-    output      logic [63:0]           error_address_o  // the first byte that the burst should write
+    output      logic [63:0]           error_address_o  // the first byte that it should write
 );
 
   localparam int unsigned USER_WIDTH = 6 + 13 + GROUP_BITS + 1 + 1 + JOB_WIDTH;

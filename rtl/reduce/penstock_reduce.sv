@@ -29,7 +29,7 @@ module penstock_reduce #(
     output      logic         job_ready_o,
     input  wire logic         job_slot_i,
     input  wire logic [5:0]   job_queue_i,
-    input  wire logic         job_copy_i,          // bytes are moved; type, redop and scale say nothing
+    input  wire logic         job_copy_i,          // bytes; type, redop and scale mean nothing
     input  wire logic [3:0]   job_type_i,
     input  wire logic [2:0]   job_redop_i,
     input  wire logic [3:0]   job_out_type_i,

@@ -151,4 +151,15 @@ bind penstock_reduce penstock_reduce_properties #(
     .left        (jobs.left_q)
 );
 
+// The port is inside the card: a soft reset takes responses away.
+bind penstock_reduce penstock_axi_check #(
+    .ID_BITS       (4),
+    .RESPONSES_STAY(1'b0)
+) axi_check (
+    .clk_i,
+    .rst_ni,
+    .off_i(1'b0),
+    `PENSTOCK_AXI_CHECK_PORT(m_axi)
+);
+
 `default_nettype wire

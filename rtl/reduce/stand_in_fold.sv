@@ -1,7 +1,7 @@
 // Stands in for the fold in the unit test of penstock_reduce, which is about where bytes go and
-// when: it has the fold's ports and its geometry of beats, and the plainest arithmetic. Elements are
-// integers of the type's size, which are added; on the way out they lose their upper bytes or gain
-// zeros. It takes a beat in each cycle in which its output is not held up.
+// when: it has the fold's ports and its geometry of beats, and the plainest arithmetic. Elements
+// are integers of the type's size, which are added; on the way out they lose their upper bytes or
+// gain zeros. It takes a beat in each cycle in which its output is not held up.
 `default_nettype none
 
 // Its name is that of what it stands in for.
