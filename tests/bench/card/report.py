@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts what was measured of the card (card_cycles) and what it costs (synthesis) into one report.
 
-usage: report.py --cycles FILE [--cost FILE] --out FOLDER
+usage: report.py --cycles FILE [--cost FILE] [--placed FILE] --out FOLDER
 
 Writes FOLDER/card-report.json, card-report.md and throughput.svg, and prints the tables.
 The RTL's cycles are the measurement; where the SystemC model was measured, too, the report says how
@@ -13,6 +13,10 @@ import html
 import json
 import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "rtl",
+                                "synthesis"))
+import synthesise  # noqa: E402  pylint: disable=wrong-import-position
 
 TOLERANCE = 0.10
 WIDTH, ROW, LEFT, TOP = 760, 18, 260, 40
@@ -60,7 +64,7 @@ def table(head, lines):
     return out + ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def markdown(rows, cost, latency):
+def markdown(rows, latency, cost, placed):
     """The report's lines."""
     out = ["# The card: cycles and cost", "",
            f"Memory answers {latency['read']} cycles after an address and acknowledges "
@@ -82,18 +86,24 @@ def markdown(rows, cost, latency):
                    number(row.get("rtl", 0) - row["limit"]) if "rtl" in row else "",
                    number(row["nodes_per_cycle"], 2), percent(row.get("model_error"), True)]
                   for row in of("select")])
+    return out + cost_lines(cost, placed)
+
+
+def cost_lines(cost, placed):
+    """What synthesis says of each block, and at which frequency small ones were routed."""
+    out = []
     if cost:
-        out += ["", "## Cost", ""] + cost_lines(cost)
+        out += ["", "## Cost", "",
+                f"Cells that yosys maps the blocks to, for {cost['family']} (UltraScale+). It does not "
+                "pack, place or route: an estimate. The longest path is in cells between registers.",
+                ""] + synthesise.markdown(cost["blocks"]).rstrip().split("\n")
+    if placed:
+        out += ["", "## Frequency on a small device", "",
+                f"Placed and routed by open tools for a Lattice {placed['device']}, some three times "
+                "slower than UltraScale+: a way to compare blocks.", ""]
+        out += table(["block", "MHz"], [[f"`{block['top']}`", str(block.get("mhz") or
+                                         block["failure"])] for block in placed["blocks"]])
     return out
-
-
-def cost_lines(cost):
-    """Blocks by name with what synthesis says of them."""
-    columns = ["lut", "ff", "dsp", "bram", "longest_path"]
-    lines = [[name] + [str(block.get(column, "")) for column in columns]
-             for name, block in sorted(cost.get("blocks", {}).items())]
-    out = table(["block", "LUT", "FF", "DSP", "block RAM", "longest path, cells"], lines)
-    return ([cost["note"], ""] if "note" in cost else []) + out
 
 
 def draw(rows):
@@ -130,16 +140,18 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cycles", required=True, help="JSON of card_cycles")
     parser.add_argument("--cost", help="JSON of the synthesis")
+    parser.add_argument("--placed", help="JSON of place and route")
     parser.add_argument("--out", required=True, help="folder that the report is written to")
     options = parser.parse_args()
     cycles = read_json(options.cycles)
     cost = read_json(options.cost) if options.cost else None
+    placed = read_json(options.placed) if options.placed else None
     rows = merge(cycles)
     os.makedirs(options.out, exist_ok=True)
-    lines = markdown(rows, cost, cycles["latency"])
+    lines = markdown(rows, cycles["latency"], cost, placed)
     write(options.out, "card-report.md", "\n".join(lines) + "\n")
     write(options.out, "card-report.json", json.dumps(
-        {"latency": cycles["latency"], "figures": rows, "cost": cost}, indent=2) + "\n")
+        {"latency": cycles["latency"], "figures": rows, "cost": cost, "placed": placed}, indent=2) + "\n")
     write(options.out, "throughput.svg", draw(rows))
     print("\n".join(lines))
     off = [row for row in rows if abs(row.get("model_error", 0)) > TOLERANCE]
