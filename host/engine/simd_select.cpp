@@ -292,15 +292,18 @@ class Selection {
     return rows;
   }
 
+  bool any_of_part(std::uint32_t part, RowBlock block, const std::uint64_t* feasible) const {
+    for (std::uint32_t w = 0; w < block.words; w++)
+      if ((feasible[w] & rows_of_part(part, block.begin / 64 + w)) != 0) return true;
+    return false;
+  }
+
   // threshold_: no row of the block whose score is not above it can be among the best of its part.
   void find_threshold(RowBlock block, const std::uint64_t* feasible) {
     threshold_ = INT64_MAX;
-    for (std::uint32_t part = 0; part < plan_.n_parts(); part++) {
-      bool has_rows = false;
-      for (std::uint32_t w = 0; w < block.words; w++)
-        has_rows = has_rows || (feasible[w] & rows_of_part(part, block.begin / 64 + w)) != 0;
-      if (has_rows) threshold_ = std::min(threshold_, threshold_of(parts_[part]));
-    }
+    for (std::uint32_t part = 0; part < plan_.n_parts(); part++)
+      if (any_of_part(part, block, feasible))
+        threshold_ = std::min(threshold_, threshold_of(parts_[part]));
   }
   std::int64_t threshold_of(const penstock_result& best) const {
     if (best.n_best < program_.best) return INT64_MIN;
@@ -336,11 +339,8 @@ class Selection {
   }
 
   void note_parts(RowBlock block, const std::uint64_t* feasible) {
-    for (std::uint32_t part = 0; part < plan_.n_parts(); part++) {
-      if (any_of_part_[part] != 0) continue;
-      for (std::uint32_t w = 0; w < block.words; w++)
-        if ((feasible[w] & rows_of_part(part, block.begin / 64 + w)) != 0) any_of_part_[part] = 1;
-    }
+    for (std::uint32_t part = 0; part < plan_.n_parts(); part++)
+      if (has_rows_[part] == 0) has_rows_[part] = any_of_part(part, block, feasible) ? 1 : 0;
   }
 
   void pick_among(RowBlock block, const std::uint64_t* feasible, const std::int64_t* total) {
@@ -381,7 +381,7 @@ class Selection {
   // best of the parts.
   void join_parts() {
     std::int64_t values[SelectPlan::kMaxParts];
-    plan_.weigh_parts(any_of_part_, values);
+    plan_.weigh_parts(has_rows_, values);
     for (std::uint32_t part = 0; part < plan_.n_parts(); part++) {
       for (std::uint32_t i = 0; i < parts_[part].n_best; i++) {
         const penstock_best& best = parts_[part].best[i];
@@ -393,6 +393,7 @@ class Selection {
 
   static void clip(RowBlock block, std::uint32_t begin, std::uint32_t end,
                    std::uint64_t* feasible) {
+    if (begin <= block.begin && block.begin + block.words * 64 <= end) return;
     for (std::uint32_t w = 0; w < block.words; w++) {
       const std::uint32_t row = block.begin + w * 64;
       feasible[w] &= bits_below(end, row) & ~bits_below(begin, row);
@@ -433,7 +434,7 @@ class Selection {
   std::uint32_t n_normalised_ = 0;
 
   penstock_result parts_[SelectPlan::kMaxParts];
-  std::uint8_t any_of_part_[SelectPlan::kMaxParts] = {};
+  std::uint8_t has_rows_[SelectPlan::kMaxParts] = {};
   // Of the block that is looked at.
   std::int64_t threshold_ = INT64_MIN;
   std::uint64_t above_[kBlockWords];

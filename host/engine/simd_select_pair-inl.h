@@ -108,16 +108,28 @@ struct PairRows {
   Real reciprocal[2];
 };
 
-// Loads what FIT looks at; the lanes that it lets pass. kFits: it looks at both resources.
-template <bool kFits>
-HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* rows, Word& cells) {
-  constexpr std::size_t kAhead = 256;  // rows, fetched from farther caches meanwhile
-  Int short_of = hn::Zero(kInt);       // below 0 where something does not fit
-  for (std::uint32_t k = 0; k < 2; k++) {
-    const PairBlock::Resource& resource = block.resource[k];
+// Has the lines of later rows fetched from farther caches, once for every line.
+HWY_INLINE void fetch_ahead(const PairBlock& block, std::size_t row) {
+  constexpr std::size_t kRowsOfLine = PENSTOCK_CACHE_LINE / sizeof(std::int64_t);
+  constexpr std::size_t kAhead = 256;
+  if (row % kRowsOfLine != 0) return;
+  for (const PairBlock::Resource& resource : block.resource) {
     hwy::Prefetch(resource.allocatable + row + kAhead);
     hwy::Prefetch(resource.requested + row + kAhead);
     hwy::Prefetch(resource.scored + row + kAhead);
+  }
+  for (std::uint32_t k = 0; k < block.n_others; k++) {
+    hwy::Prefetch(block.other[k].allocatable + row + kAhead);
+    hwy::Prefetch(block.other[k].requested + row + kAhead);
+  }
+}
+
+// Loads what FIT looks at; the lanes that it lets pass. kFits: it looks at both resources.
+template <bool kFits>
+HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* rows, Word& cells) {
+  Int short_of = hn::Zero(kInt);  // below 0 where something does not fit
+  for (std::uint32_t k = 0; k < 2; k++) {
+    const PairBlock::Resource& resource = block.resource[k];
     rows->allocatable[k] = load(resource.allocatable + row);
     const Int requested = load(resource.requested + row);
     gather(rows->allocatable[k], requested, cells);
@@ -127,8 +139,6 @@ HWY_INLINE IntMask fit_pair(const PairBlock& block, std::size_t row, PairRows* r
   if (kFits) short_of = hn::Or(rows->left[0], rows->left[1]);
   for (std::uint32_t k = 0; k < block.n_others; k++) {
     const PairBlock::Resource& resource = block.other[k];
-    hwy::Prefetch(resource.allocatable + row + kAhead);
-    hwy::Prefetch(resource.requested + row + kAhead);
     const Int allocatable = load(resource.allocatable + row);
     const Int requested = load(resource.requested + row);
     gather(allocatable, requested, cells);
@@ -213,6 +223,7 @@ bool score_pair_of(const TableView& table, const PairScores& pair, RowBlock rows
     Real highest = hn::Neg(hn::Inf(kReal));
     for (std::size_t i = 0; i < 64; i += lanes) {
       const std::size_t row = w * 64 + i;
+      fetch_ahead(block, row);
       PairRows rows;
       const IntMask pass =
           hn::And(fit_pair<kFits>(block, row, &rows, cells), bits_mask(feasible[w], i));
