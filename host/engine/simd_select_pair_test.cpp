@@ -242,6 +242,23 @@ TEST(SimdSelectPair, RandomCasesGiveTheBitsOfTheDefinition) {
   for (const std::uint64_t n : by_terms) EXPECT_GT(n, decisions / 50);
 }
 
+// A filter that has nothing to do for a task is left out; naming row 0 is something to do.
+TEST(SimdSelectPair, ATaskThatNamesItsRowGetsNoOther) {
+  HostTable table(130, 192, 1, 0, 2, 0);
+  for (std::uint32_t row = 0; row < 130; row++) table.set_bit(PENSTOCK_BIT_NODE, row);
+  penstock_program program = {};
+  program.best = 8;
+  add(&program, PENSTOCK_FILTER_ROW);
+  for (const std::int32_t row : {-1, 0, 1, 63, 64, 129, 130}) {
+    penstock_task task = {};
+    task.row = row;
+    penstock_result result;
+    simd_select(table.view(), program, task, false, &result);
+    EXPECT_EQ(result.feasible, row == -1 ? 130u : row < 130 ? 1u : 0u) << row;
+    EXPECT_EQ(result.row, row == -1 ? 0 : row < 130 ? row : -1);
+  }
+}
+
 // ---- the kernel alone ----
 
 // A block of rows with room, and what a task asks of it.
