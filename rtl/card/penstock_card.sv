@@ -131,16 +131,18 @@ module penstock_card #(
   localparam logic [1:0] FINISH = 2'd3;   // until the registers have seen it
   logic [1:0] reset_state_q;
   logic [2:0] reset_count_q;
+  logic       inner_reset_q;
   logic       inner_rst_n;                // of all that stands behind the isolators
   logic       isolate;
   logic       clean_ctl;
   logic       clean_data;
   logic       soft_reset;
   logic       soft_reset_done;
+  assign inner_rst_n     = rst_ni && !inner_reset_q;
   assign isolate         = reset_state_q != RUN;
   assign soft_reset_done = reset_state_q == RESET && reset_count_q == 3'd7;
   always_ff @(posedge clk_i) begin
-    inner_rst_n <= rst_ni && reset_state_q != RESET;
+    inner_reset_q <= reset_state_q == RESET;
     if (!rst_ni) begin
       reset_state_q <= RUN;
       reset_count_q <= '0;
@@ -408,7 +410,7 @@ module penstock_card #(
       .sel_commit_i(sel_commit), .sel_count_i(sel_count), .sel_table_i(sel_table),
       .sel_program_i(sel_program), .sel_tasks_i(sel_tasks), .sel_results_i(sel_results),
       .sel_done_ready_i(sel_done_ready), .win_ready_i(win_ready), .win_rsp_valid_i(win_rsp_valid),
-      .win_rsp_ok_i(win_rsp_ok), .win_rsp_bus_i(win_rsp_bus), .forget_i(forget),
+      .win_rsp_ok_i(win_rsp_ok), .win_rsp_bus_i(win_rsp_bus), .sel_forget_i(forget),
       .sel_ready_o(sel_ready), .sel_done_valid_o(sel_done_valid),
       .sel_done_queue_o(sel_done_queue), .sel_done_status_o(sel_done_status),
       .sel_done_field_o(sel_done_field), .sel_done_detail_o(sel_done_detail),

@@ -33,7 +33,7 @@ module penstock_ring_properties #(
     input wire logic [BITS-1:0] working,
     input wire logic            acknowledge_i,
     input wire logic [BITS-1:0] writing,
-    input wire logic            wraps      // of the queue that takes: a counter is below an older one
+    input wire logic            wraps      // of the queue that takes: one is below an older one
 );
   a_doorbell :
   assert property (@(posedge clk_i) disable iff (!rst_ni) doorbell_i |-> doorbell_legal_o);
