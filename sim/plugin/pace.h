@@ -10,7 +10,8 @@ namespace penstock::sim {
 
 class Pace {
  public:
-  // Runs `run` for some cycles, and takes their speed for the clock's.
+  // Runs `run` for some cycles, and takes the speed that they have on a processor of their own for
+  // the clock's.
   static Pace measure(std::uint64_t cycles, const std::function<void(std::uint64_t)>& run);
 
   explicit Pace(std::uint32_t khz) : khz_(khz) {}

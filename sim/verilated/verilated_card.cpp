@@ -31,7 +31,7 @@ struct VerilatedCard::Parts {
     context.randReset(2);
     // 0 would take a seed from the clock, and the generator takes 31 bits.
     context.randSeed(static_cast<int>(options.memory.seed % 0x7fffffff) + 1);
-    context.assertOn(true);
+    context.assertOn(false);  // until it is reset nothing is promised
     if (!options.trace.empty()) context.traceEverOn(true);
     model = std::make_unique<Vpenstock_card>(&context, "card");
 #ifdef PENSTOCK_RTL_TRACE
@@ -49,6 +49,7 @@ struct VerilatedCard::Parts {
     data.drive(data_port);
     for (std::uint32_t i = 0; i < kResetCycles; ++i) cycle();
     model->rst_ni = 1;
+    context.assertOn(true);
   }
   ~Parts() {
     model->final();
@@ -80,12 +81,14 @@ struct VerilatedCard::Parts {
   void cycle() {
     model->clk_i = 0;
     model->eval();
+    context.time(2 * cycles);
     dump(2 * cycles);
     if (model->rst_ni != 0) {
       control.sample(control_port);
       data.sample(data_port);
     }
     model->clk_i = 1;
+    context.time(2 * cycles + 1);
     model->eval();
     dump(2 * cycles + 1);
     control.drive(control_port);
