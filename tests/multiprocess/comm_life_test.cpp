@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ranks.h"
+#include "tally.h"
 
 namespace penstock::test {
 namespace {
@@ -127,10 +128,11 @@ INSTANTIATE_TEST_SUITE_P(, Death, testing::Values(false, true), moment);
 TEST_P(Death, IsNamedToTheOthersAndTheNextRunIsClean) {
   const bool waiting = GetParam();
   const ScopedPool pool(1);
-  const auto start = std::chrono::steady_clock::now();
+  const Tally met;
   Ranks ranks(4, [&](std::uint32_t rank) -> std::string {
     auto member = join(pool.spec(), rank, 4, "test", Coherence::hardware, 30000);
     if (!member.ok()) return "join: " + member.status().to_string();
+    met.add();
     if (waiting && rank == 2) ::pause();
     for (;;) {
       const Status status = sum_once(*member->comm);
@@ -139,7 +141,9 @@ TEST_P(Death, IsNamedToTheOthersAndTheNextRunIsClean) {
       return again.code() == status.code() ? status.to_string() : "usable again";
     }
   });
-  ::usleep(300'000);
+  ASSERT_TRUE(met.await(4));
+  ::usleep(100'000);
+  const auto start = std::chrono::steady_clock::now();
   const pid_t victim = ranks.pid(2);
   ::kill(victim, SIGKILL);
   const auto ends = ranks.join();
@@ -181,18 +185,24 @@ TEST(Rendezvous, ADeathDuringItLetsAReplacementIn) {
 
 TEST(Stop, PassesTheDeadlineAndIsNamed) {
   const ScopedPool pool(1);
+  const Tally met;
+  const Tally told;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
     auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 1000);
     if (!member.ok()) return "join: " + member.status().to_string();
+    met.add();
     for (;;) {
       const Status status = sum_once(*member->comm);
-      if (!status.ok()) return status.to_string();
+      if (status.ok()) continue;
+      told.add();
+      return status.to_string();
     }
   });
-  ::usleep(300'000);
   const pid_t stopped = ranks.pid(1);
+  ASSERT_TRUE(met.await(3));
+  ::usleep(100'000);
   ::kill(stopped, SIGSTOP);
-  ::usleep(1'800'000);
+  EXPECT_TRUE(told.await(2));
   ::kill(stopped, SIGCONT);
   const auto ends = ranks.join();
   // One of the others runs into its deadline and names the stopped rank; the rest hear of it.
@@ -207,6 +217,7 @@ TEST(Stop, PassesTheDeadlineAndIsNamed) {
 // first, and on neither lane is it the neighbour who is to blame.
 TEST(Stop, IsNamedByWhoWaitsForSeveralThatWaitForIt) {
   const ScopedPool pool(1);
+  const Tally told;
   Ranks ranks(4, [&](std::uint32_t rank) -> std::string {
     auto member = join(pool.spec(), rank, 4, "test", Coherence::hardware, 2000);
     if (!member.ok()) return "join: " + member.status().to_string();
@@ -230,10 +241,12 @@ TEST(Stop, IsNamedByWhoWaitsForSeveralThatWaitForIt) {
     call.send = nullptr;
     call.recv = received.data();
     call.root = rank == 1 ? 0 : 3;
-    return member->comm->run(call).to_string();
+    const Status status = member->comm->run(call);
+    told.add();
+    return status.to_string();
   });
   const pid_t stopped = ranks.pid(3);
-  ::usleep(3'500'000);
+  EXPECT_TRUE(told.await(3));
   ::kill(stopped, SIGCONT);
   const auto ends = ranks.join();
   for (const std::uint32_t rank : {0u, 1u, 2u}) {
@@ -245,14 +258,16 @@ TEST(Stop, IsNamedByWhoWaitsForSeveralThatWaitForIt) {
 // Rank 2 does not come, perhaps for the sake of a lock in the hands of rank 0.
 TEST(Stop, OfARankThatHadComeIsToldToWhoWaitsForTheRest) {
   const ScopedPool pool(1);
+  const Tally told;
   Ranks ranks(2, [&](std::uint32_t rank) -> std::string {
-    auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 2000);
+    auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 4000);
+    told.add();
     return member.ok() ? "met a rank that does not exist" : member.status().to_string();
   });
   const pid_t stopped = ranks.pid(0);
-  ::usleep(1'000'000);
+  ::usleep(2'000'000);
   ::kill(stopped, SIGSTOP);
-  ::usleep(2'500'000);
+  EXPECT_TRUE(told.await(1));
   ::kill(stopped, SIGCONT);
   const auto ends = ranks.join();
   EXPECT_THAT(ends[1].message, HasSubstr("no sign of rank 2 in pool"));

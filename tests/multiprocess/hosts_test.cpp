@@ -8,12 +8,13 @@
 #include "fault_calls.h"
 #include "penstock/base/forwarding_platform_test.h"
 #include "ranks.h"
+#include "tally.h"
 
 namespace penstock::test {
 namespace {
 
 using testing::HasSubstr;
-constexpr std::uint32_t kTimeoutMs = 2500;
+constexpr std::uint32_t kTimeoutMs = 4000;
 
 // A file whose locks only processes of the same host see.
 class HostFile final : public File {
@@ -186,10 +187,12 @@ TEST_P(Loss, IsNamedOnAllHostsAndTheSurvivorsGoOn) {
   const std::uint32_t victim = GetParam();
   const HostsPool pool(3);
   const auto host_of = [](std::uint32_t rank) { return rank == 4 ? 2u : rank % 2; };
+  const Tally met;
   Ranks ranks(5, [&](std::uint32_t rank) -> std::string {
     if (rank > 0) ::usleep(50'000);
     auto member = join_on(pool.spec(), host_of(rank), rank, 5);
     if (!member.ok()) return member.status().to_string();
+    met.add();
     const Status failed = run_until_it_fails(*member->comm);
     if (failed.message().find(fmt::format("rank {}", victim)) == std::string::npos) {
       return "does not name the culprit: " + failed.to_string();
@@ -199,7 +202,8 @@ TEST_P(Loss, IsNamedOnAllHostsAndTheSurvivorsGoOn) {
     if ((*smaller)->size() != 4) return fmt::format("{} ranks", (*smaller)->size());
     return sum(**smaller);
   });
-  ::usleep(500'000);
+  ASSERT_TRUE(met.await(5));
+  ::usleep(100'000);
   ::kill(ranks.pid(victim), SIGKILL);
   const auto ends = ranks.join();
   for (std::uint32_t rank = 0; rank < 5; ++rank) {
@@ -216,20 +220,26 @@ TEST_P(Loss, IsNamedOnAllHostsAndTheSurvivorsGoOn) {
 
 TEST(Hosts, AStoppedRankIsVotedOut) {
   const HostsPool pool(2);
+  const Tally met;
+  const Tally went_on;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
     auto member = join_on(pool.spec(), rank % 2, rank, 3);
     if (!member.ok()) return member.status().to_string();
+    met.add();
     const Status failed = run_until_it_fails(*member->comm);
     auto smaller = member->comm->shrink();
     if (rank == 1) return smaller.ok() ? "not refused" : smaller.status().to_string();
     if (!smaller.ok()) return failed.to_string() + "; " + smaller.status().to_string();
     if ((*smaller)->size() != 2) return fmt::format("{} ranks", (*smaller)->size());
     if (failed.message().find("rank 1") == std::string::npos) return failed.to_string();
-    return sum(**smaller);
+    const std::string wrong = sum(**smaller);
+    went_on.add();
+    return wrong;
   });
-  ::usleep(500'000);
+  ASSERT_TRUE(met.await(3));
+  ::usleep(100'000);
   ::kill(ranks.pid(1), SIGSTOP);
-  ::usleep(kTimeoutMs * 1000 + 1'500'000);
+  EXPECT_TRUE(went_on.await(2));
   ::kill(ranks.pid(1), SIGCONT);
   const auto ends = ranks.join();
   EXPECT_EQ("", ends[0].message);

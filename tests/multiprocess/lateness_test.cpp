@@ -2,43 +2,19 @@
 // make the order of events certain on a machine of any speed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <functional>
 #include <vector>
 
 #include "penstock/base/forwarding_platform_test.h"
 #include "ranks.h"
+#include "tally.h"
 
 namespace penstock::test {
 namespace {
 
 using testing::HasSubstr;
-
-struct Flags {
-  std::atomic<bool> asked;
-  std::atomic<bool> answered;
-};
-
-class SharedFlags {
- public:
-  SharedFlags()
-      : flags_(new (::mmap(nullptr, sizeof(Flags), PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Flags{}) {}
-  ~SharedFlags() { ::munmap(flags_, sizeof(Flags)); }
-  Flags* operator->() const { return flags_; }
-
- private:
-  Flags* flags_;
-};
-
-// Whether it was set within some seconds.
-bool await(const std::atomic<bool>& flag) {
-  for (int turn = 0; turn < 5000 && !flag.load(); ++turn) ::usleep(1000);
-  return flag.load();
-}
 
 // The host's, with another clock. One thread at a time.
 class ClockPlatform final : public ForwardingPlatform {
@@ -97,21 +73,22 @@ Status wait_past_deadline(Comm& comm, ClockPlatform& clock, std::uint32_t timeou
 // Rank 1 may have passed a deadline of its own a moment before, and be about to say so.
 TEST(Lateness, WhatTheSilentRankAnnouncesComesBeforeItsSilence) {
   const ScopedPool pool(1);
-  const SharedFlags flags;
+  const Tally asked;
+  const Tally answered;
   Ranks ranks(2, [&](std::uint32_t rank) -> std::string {
     ClockPlatform clock;
     auto member = join_over(clock, pool.spec(), rank, 2, 60'000);
     if (!member.ok()) return member.status().to_string();
     if (rank == 1) {
-      (void)await(flags->asked);
+      (void)asked.await(1);
       member->comm->abort("rank 1 knows who is to blame");
-      flags->answered.store(true);
+      answered.add();
       return "";
     }
     return wait_past_deadline(*member->comm, clock, 60'000,
                               [&] {
-                                flags->asked.store(true);
-                                (void)await(flags->answered);
+                                asked.add();
+                                (void)answered.await(1, 5);
                               })
         .to_string();
   });
@@ -150,10 +127,15 @@ TEST(Lateness, OneThatIsNotStoppedMayStillComeToShrink) {
 // come to the part of ranks 0 and 2.
 TEST(Lateness, OfAPartIsPutDownToAStoppedRankOfAnother) {
   const ScopedPool pool(1);
+  const Tally told;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
-    auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 1500);
+    auto member = join(pool.spec(), rank, 3, "test", Coherence::hardware, 3000);
     if (!member.ok()) return member.status().to_string();
-    if (rank == 0) return member->comm->split(0, 0).status().to_string();
+    if (rank == 0) {
+      const Status status = member->comm->split(0, 0).status();
+      told.add();
+      return status.to_string();
+    }
     // What split does before the meeting.
     const std::int64_t choice[2] = {rank == 1 ? 1 : 0, 0};
     std::vector<std::int64_t> all(6);
@@ -166,11 +148,10 @@ TEST(Lateness, OfAPartIsPutDownToAStoppedRankOfAnother) {
     const Status status = member->comm->run(call);
     if (!status.ok()) return status.to_string();
     if (rank == 1) ::raise(SIGSTOP);
-    ::usleep(3'000'000);
-    return "";
+    return told.await(1) ? "" : "nobody was told";
   });
   const pid_t stopped = ranks.pid(1);
-  ::usleep(3'200'000);
+  EXPECT_TRUE(told.await(1));
   ::kill(stopped, SIGCONT);
   const auto ends = ranks.join();
   EXPECT_THAT(ends[0].message, HasSubstr("no sign of rank 2 (pid"));

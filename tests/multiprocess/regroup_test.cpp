@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "ranks.h"
+#include "tally.h"
 
 namespace penstock::test {
 namespace {
 
 using testing::HasSubstr;
-constexpr std::uint32_t kTimeoutMs = 2000;
+constexpr std::uint32_t kTimeoutMs = 20'000;    // a death is noticed by looking
+constexpr std::uint32_t kStopTimeoutMs = 4000;  // a rank that is stopped, by its silence
 
 // A sum over the comm of what tells one process from another; "" or what is wrong.
 std::string sum_of(Comm& comm, std::int64_t mine, std::int64_t want, std::size_t count = 300) {
@@ -30,8 +32,8 @@ std::string sum_of(Comm& comm, std::int64_t mine, std::int64_t want, std::size_t
 }
 
 Result<Member> join_here(const std::string& spec, std::uint32_t rank, std::uint32_t size,
-                         const std::string& name = "test") {
-  return join(spec, rank, size, name, Coherence::hardware, kTimeoutMs);
+                         std::uint32_t timeout_ms = kTimeoutMs) {
+  return join(spec, rank, size, "test", Coherence::hardware, timeout_ms);
 }
 
 // Runs sums until the comm fails; the status of that.
@@ -53,9 +55,11 @@ std::size_t regions_of(const std::string& spec) {
 
 TEST(Shrink, SurvivorsOfADeathGoOnInTheOldOrder) {
   const ScopedPool pool(1);
+  const Tally met;
   Ranks ranks(4, [&](std::uint32_t rank) -> std::string {
     auto member = join_here(pool.spec(), rank, 4);
     if (!member.ok()) return member.status().to_string();
+    met.add();
     const Status failed = run_until_it_fails(*member->comm);
     if (failed.code() != Code::peer_dead && failed.code() != Code::revoked) {
       return failed.to_string();
@@ -72,7 +76,8 @@ TEST(Shrink, SurvivorsOfADeathGoOnInTheOldOrder) {
     if (member->comm->shrink().ok()) return "the old comm was shrunk twice";
     return sum_of(comm, 1 << rank, 0b1101, 100000);
   });
-  ::usleep(300'000);
+  ASSERT_TRUE(met.await(4));
+  ::usleep(100'000);
   ::kill(ranks.pid(1), SIGKILL);
   const auto ends = ranks.join();
   for (const std::uint32_t rank : {0u, 2u, 3u}) EXPECT_EQ("", ends[rank].message);
@@ -97,12 +102,17 @@ TEST(Shrink, AHealthyCommShrinksToThoseWhoCallIt) {
 // from the others' until then.
 TEST(Shrink, AStoppedRankIsVotedOutAndRefusedWhenItWakes) {
   const ScopedPool pool(1);
+  const Tally met;
+  const Tally went_on;
+  const Tally woken;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
-    auto member = join_here(pool.spec(), rank, 3);
+    auto member = join_here(pool.spec(), rank, 3, kStopTimeoutMs);
     if (!member.ok()) return member.status().to_string();
+    met.add();
     const Status failed = run_until_it_fails(*member->comm);
     auto smaller = member->comm->shrink();
     if (rank == 1) {
+      woken.add();
       const Status refused = smaller.ok() ? Status() : smaller.status();
       return failed.to_string() + "\n" + refused.to_string();
     }
@@ -113,12 +123,14 @@ TEST(Shrink, AStoppedRankIsVotedOutAndRefusedWhenItWakes) {
     // The old regions are still there, beside those of the new comm.
     std::size_t regions = member->pool->regions().size();
     if (regions != 4) return fmt::format("{} regions while one is stopped", regions);
-    ::usleep(1'500'000);
+    went_on.add();
+    if (!woken.await(1)) return "nobody woke";
     return sum_of(**smaller, 1 << rank, 0b101);
   });
-  ::usleep(300'000);
+  ASSERT_TRUE(met.await(3));
+  ::usleep(100'000);
   ::kill(ranks.pid(1), SIGSTOP);
-  ::usleep(kTimeoutMs * 1000 + 1'200'000);
+  EXPECT_TRUE(went_on.await(2));
   ::kill(ranks.pid(1), SIGCONT);
   const auto ends = ranks.join();
   EXPECT_EQ("", ends[0].message);
@@ -130,9 +142,11 @@ TEST(Shrink, AStoppedRankIsVotedOutAndRefusedWhenItWakes) {
 
 TEST(Shrink, ASecondDeathMeanwhileShrinksOnceMore) {
   const ScopedPool pool(1);
+  const Tally met;
   Ranks ranks(4, [&](std::uint32_t rank) -> std::string {
     auto member = join_here(pool.spec(), rank, 4);
     if (!member.ok()) return member.status().to_string();
+    met.add();
     (void)run_until_it_fails(*member->comm);
     if (rank == 2) ::raise(SIGKILL);  // instead of coming
     auto smaller = member->comm->shrink();
@@ -140,7 +154,8 @@ TEST(Shrink, ASecondDeathMeanwhileShrinksOnceMore) {
     if ((*smaller)->size() != 2) return fmt::format("{} ranks", (*smaller)->size());
     return sum_of(**smaller, 1 << rank, 0b1001);
   });
-  ::usleep(300'000);
+  ASSERT_TRUE(met.await(4));
+  ::usleep(100'000);
   ::kill(ranks.pid(1), SIGKILL);
   const auto ends = ranks.join();
   EXPECT_EQ("", ends[0].message);
@@ -150,9 +165,11 @@ TEST(Shrink, ASecondDeathMeanwhileShrinksOnceMore) {
 
 TEST(Shrink, ToOneRankAndThenAgain) {
   const ScopedPool pool(1);
+  const Tally met;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
     auto member = join_here(pool.spec(), rank, 3);
     if (!member.ok()) return member.status().to_string();
+    met.add();
     std::unique_ptr<Comm> comm = std::move(member->comm);
     for (std::uint32_t left = 2; left > 0; --left) {
       if (comm->size() == 2 && rank == 1) ::raise(SIGKILL);
@@ -164,7 +181,8 @@ TEST(Shrink, ToOneRankAndThenAgain) {
     }
     return comm->epoch() == 3 ? sum_of(*comm, 7, 7) : "epoch";
   });
-  ::usleep(300'000);
+  ASSERT_TRUE(met.await(3));
+  ::usleep(100'000);
   ::kill(ranks.pid(2), SIGKILL);
   EXPECT_EQ("", ranks.join()[0].message);
   EXPECT_EQ(0u, regions_of(pool.spec()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ranks.h"
+#include "tally.h"
 
 namespace penstock::test {
 namespace {
@@ -310,15 +311,18 @@ TEST(WindowMaking, TheFailureOfOneRankIsEverybodys) {
 
 TEST(WindowEnd, ADeadPeerIsNamedToWhoWaitsAndItsMemoryComesBack) {
   const ScopedPool pool(1);
+  const Tally met;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
     CommWindowConfig config;
     config.bytes = 4096;
     auto place = open(pool.spec(), rank, 3, config);
     if (!place.ok()) return place.status().to_string();
+    met.add();
     if (rank == 2) ::pause();
     return place->window->wait_signal(2, 0, 1).to_string();
   });
-  ::usleep(300'000);
+  ASSERT_TRUE(met.await(3));
+  ::usleep(100'000);
   const pid_t victim = ranks.pid(2);
   ::kill(victim, SIGKILL);
   const auto ends = ranks.join();
