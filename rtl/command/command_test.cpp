@@ -314,6 +314,7 @@ TEST_F(Command, SixtyFourQueuesOfEverything) {
       ASSERT_LT(rig.dut.cycles(), 2000000u);
     }
     run(1000000);
+    if (HasFailure()) return;
     for (std::uint32_t q = 0; q < 64; ++q) EXPECT_TRUE(mixtures[q].correct()) << q;
     EXPECT_EQ(rig.events.size(), 64 * total);
     EXPECT_EQ(rig.begun, 64 * total);

@@ -3,7 +3,7 @@
 // The record is 32 bytes: cookie, status, field, detail, sequence. When memory has confirmed it,
 // the queue's COMPLETED rises and its interrupt cause is set.
 //
-// One completion takes five cycles; up to OUTSTANDING of them wait for memory, which confirms in
+// One completion takes six cycles; up to OUTSTANDING of them wait for memory, which confirms in
 // order. A bus error that a job met is reported before its completion is written. A completion
 // whose write failed is reported, too: its queue stops, and its COMPLETED stays.
 `default_nettype none
@@ -26,7 +26,7 @@ module penstock_complete #(
     input  wire logic [3:0]   in_valid_i,
     output      logic [3:0]   in_ready_o,
     input  wire logic [323:0] in_i,
-    // The ring of the answer at hand.
+    // The ring of the answer at hand; its cookie comes a cycle later.
     output      logic [5:0]   queue_o,
     input  wire logic [63:0]  count_i,
     input  wire logic [63:0]  cookie_i,
@@ -73,6 +73,7 @@ module penstock_complete #(
   localparam logic [2:0] REPORT = 3'd2;   // a bus error
   localparam logic [2:0] ADDRESS = 3'd3;
   localparam logic [2:0] DATA = 3'd4;
+  localparam logic [2:0] LOOK = 3'd5;     // the cookie is being read
   logic [2:0] state_q;
 
   // ---- whose answer ----
@@ -140,7 +141,8 @@ module penstock_complete #(
     if (!rst_ni) state_q <= IDLE;
     else begin
       case (state_q)
-        IDLE: if (any) state_q <= FORM;
+        IDLE: if (any) state_q <= LOOK;
+        LOOK: state_q <= FORM;
         FORM: begin
           if (faulty) state_q <= REPORT;
           else if (form) state_q <= ADDRESS;
@@ -207,6 +209,63 @@ module penstock_complete #(
   end
   assign completed_o = completed_m[completed_queue_i[QUEUE_BITS-1:0]];
   assign idle_o      = state_q == IDLE && in_valid_i == '0 && outstanding == '0;
+
+`ifdef FORMAL
+  // Each answer that is taken becomes one completion: one sequence, one address, one beat, one
+  // confirmation. Counted modulo 16; no more than OUTSTANDING + 1 are in between. Memory confirms
+  // only what was written.
+  logic       f_reset_q = 1'b0;
+  logic [3:0] f_taken_q;
+  logic [3:0] f_done_q;
+  logic [3:0] f_addressed_q;
+  logic [3:0] f_written_q;
+  logic [3:0] f_confirmed_q;
+  logic [3:0] f_acknowledged_q;
+  logic [3:0] f_outstanding;
+  assign f_outstanding = 4'(outstanding);
+
+  always_ff @(posedge clk_i) begin
+    f_reset_q <= 1'b1;
+    if (!f_reset_q) assume (!rst_ni);
+    assume (!b_valid_i || f_written_q != f_confirmed_q);
+    if (!rst_ni) begin
+      f_taken_q        <= '0;
+      f_done_q         <= '0;
+      f_addressed_q    <= '0;
+      f_written_q      <= '0;
+      f_confirmed_q    <= '0;
+      f_acknowledged_q <= '0;
+    end else begin
+      f_taken_q        <= f_taken_q + 4'((in_valid_i & in_ready_o) != '0);
+      f_done_q         <= f_done_q + 4'(done_o);
+      f_addressed_q    <= f_addressed_q + 4'(aw_valid_o && aw_ready_i);
+      f_written_q      <= f_written_q + 4'(w_valid_o && w_ready_i);
+      f_confirmed_q    <= f_confirmed_q + 4'(b_valid_i && b_ready_o);
+      f_acknowledged_q <= f_acknowledged_q + 4'(acknowledge_o);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (f_reset_q && rst_ni) begin
+      assert (state_q <= LOOK);
+      assert ((in_ready_o & (in_ready_o - 4'd1)) == '0 && (in_ready_o & ~in_valid_i) == '0);
+      assert (f_taken_q - f_done_q == 4'(state_q == LOOK || state_q == FORM ||
+                                            state_q == REPORT));
+      assert (f_done_q - f_addressed_q == 4'(state_q == ADDRESS));
+      assert (f_addressed_q - f_written_q == 4'(state_q == DATA));
+      assert (f_addressed_q - f_acknowledged_q == f_outstanding);
+      assert (f_confirmed_q - f_acknowledged_q == 4'(failed_q));
+      assert (f_written_q - f_confirmed_q <= 4'(OUTSTANDING));
+      assert (state_q != ADDRESS || room);
+      assert (!event_o || acknowledge_o);
+      assert (!hold_i || (!done_o && !acknowledge_o));
+      assert (!failed_q || waiting);
+      cover (f_outstanding == 4'(OUTSTANDING));
+      cover (write_error_valid_o && write_error_ready_i);
+      cover (operand_error_valid_o && operand_error_ready_i);
+    end
+  end
+`endif
 
 endmodule
 

@@ -51,7 +51,7 @@ module penstock_fetch #(
     // Whether a record is bad.
     input  wire logic [PLACE_BITS-1:0] bad_place_i,
     output      logic                  bad_o,
-    // A record's cookie.
+    // A record's cookie, in the next cycle.
     input  wire logic [PLACE_BITS-1:0] cookie_place_i,
     output      logic [63:0]           cookie_o,
     output      logic                  idle_o
@@ -181,7 +181,7 @@ module penstock_fetch #(
     end
   end
   assign bad_o    = bad_m[bad_place_i];
-  assign cookie_o = cookies_m[cookie_place_i];
+  always_ff @(posedge clk_i) cookie_o <= cookies_m[cookie_place_i];
 
   assign idle_o = state_q == PICK && fetchable_i == '0 && in_flight == '0;
 
