@@ -1,12 +1,13 @@
 # How the blocks of rtl/ are known, checked and simulated.
 #
 # penstock_rtl(<block> [SOURCES <file>...] [TOPS <module>...] [PROPERTIES <file>...]
-#              [DEPENDS <block>...])
+#              [TOPS_FULL <module>...] [DEPENDS <block>...])
 #
 # Makes the block's sources known by its name. Call it also where verilator is missing.
 #   SOURCES     modules and packages, in the order in which they are read
 #   TOPS        modules that are linted, each with its default parameters: a test for each with
 #               verilator (-Wall), and one with yosys
+#   TOPS_FULL   likewise, but yosys takes so long that it reads them in the full run only
 #   PROPERTIES  clocked assertions that are bound to the modules: for verilator alone
 #   DEPENDS     blocks whose modules it instantiates, which have been made known before
 # A formal.json beside it is proved by rtl/formal/prove.py: a test for each of its proofs, with the
@@ -89,7 +90,7 @@ function(penstock_rtl_files variable)
 endfunction()
 
 function(penstock_rtl block)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;TOPS;PROPERTIES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;TOPS;TOPS_FULL;PROPERTIES;DEPENDS")
   if(arg_UNPARSED_ARGUMENTS OR NOT (arg_SOURCES OR arg_PROPERTIES))
     message(FATAL_ERROR "penstock_rtl(${block}): no SOURCES, or unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -131,7 +132,11 @@ function(penstock_rtl block)
   endif()
   list(JOIN arg_SOURCES " " sources)
   string(APPEND read "read_verilog -sv ${sources}")
-  foreach(top IN LISTS arg_TOPS)
+  foreach(top IN LISTS arg_TOPS arg_TOPS_FULL)
+    set(labels rtl)
+    if(top IN_LIST arg_TOPS_FULL)
+      set(labels rtl full)
+    endif()
     if(PENSTOCK_VERILATOR)
       add_test(NAME rtl_lint.${top}
         COMMAND ${VERILATOR_BIN} --lint-only --assert -Wall --top-module ${top} ${files})
@@ -140,7 +145,7 @@ function(penstock_rtl block)
     if(PENSTOCK_YOSYS)
       add_test(NAME rtl_yosys.${top} COMMAND ${PENSTOCK_YOSYS} -q -e "implicitly declared"
         -p "${read}; hierarchy -check -top ${top}; proc; check -assert")
-      set_tests_properties(rtl_yosys.${top} PROPERTIES LABELS rtl TIMEOUT 300)
+      set_tests_properties(rtl_yosys.${top} PROPERTIES LABELS "${labels}" TIMEOUT 900)
     endif()
   endforeach()
 endfunction()
