@@ -8,7 +8,8 @@
 namespace penstock::systemc {
 namespace {
 
-constexpr std::size_t kChunksBetween = 2;  // accumulators of so many chunks
+constexpr std::size_t kAccumulators = 2;  // of so many chunks
+constexpr std::size_t kBeatsOfChunk = Fold::kChunkBytes / 64;
 
 }  // namespace
 
@@ -39,13 +40,13 @@ void Card::run_job(const std::shared_ptr<Job>& job) {
     chunk.last = at + elements == job->elements;
     const std::uint64_t dense = beats(0, std::uint64_t{elements} * in_bytes);
     std::uint64_t moved = 0;
-    sc_core::sc_time latest = sc_core::sc_time_stamp();
+    sc_core::sc_time first = sc_core::sc_time_stamp();  // the earliest that all could begin
     for (std::uint32_t s = 0; s < sources && !chunk.failed; ++s) {
       const std::uint64_t bus = job->sources[s] + at * in_bytes;
       const std::uint64_t bytes = std::uint64_t{elements} * in_bytes;
-      sc_core::sc_time delay = cycles(moved);
+      sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
       const Transfer read = transfer(true, false, bus, operand.data(), bytes, &delay);
-      latest = std::max(latest, sc_core::sc_time_stamp() + delay);
+      first = std::max(first, sc_core::sc_time_stamp() + delay);
       if (!read.ok) {
         chunk.failed = chunk.last = true;
         chunk.answer = {PENSTOCK_IO_ERROR, PENSTOCK_FIELD_SRC, read.bus};
@@ -63,10 +64,12 @@ void Card::run_job(const std::shared_ptr<Job>& job) {
       fold.finish(out.data(), elements);
     }
     // Data comes a beat per cycle once the first has come; no more is asked for than there is room.
-    arrival_ = std::max(latest, arrival_ + cycles(moved));
+    arrival_ = std::max(first, arrival_) + cycles(moved);
     chunk.at = arrival_ + cycles(timing_.drain_depth);
     const bool failed = chunk.failed;
-    while (chunks_.size() >= kChunksBetween) pause_for(chunk_event_);
+    // What was asked for and what is in the accumulators is not yet written.
+    const std::size_t between = kAccumulators + timing_.read_ahead_beats / kBeatsOfChunk;
+    while (chunks_.size() >= between) pause_for(chunk_event_);
     chunks_.push_back(std::move(chunk));
     chunk_event_.notify(sc_core::SC_ZERO_TIME);
     pause(moved);

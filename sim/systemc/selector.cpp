@@ -48,6 +48,15 @@ Answer Selector::move(bool write, std::uint64_t bus, void* data, std::uint64_t b
   return {PENSTOCK_IO_ERROR, field, transfer.bus};
 }
 
+Answer Selector::move_aside(bool write, std::uint64_t bus, void* data, std::uint64_t bytes,
+                            std::uint32_t field) {
+  sc_core::sc_time delay = card_.cycles(Card::beats(bus, bytes));
+  const Card::Transfer transfer = card_.transfer(true, write, bus, data, bytes, &delay);
+  settled_ = std::max(settled_, sc_core::sc_time_stamp() + delay);
+  if (transfer.ok) return {};
+  return {PENSTOCK_IO_ERROR, field, transfer.bus};
+}
+
 Answer Selector::open_table(const penstock_descriptor& d, bool commit, Places* places) {
   const auto refuse = [&d](std::uint32_t status) {
     return Answer{status, PENSTOCK_FIELD_TABLE, d.src[0]};
@@ -142,9 +151,12 @@ Answer Selector::open_tasks(const penstock_descriptor& d, Places* places) {
 Answer Selector::check_tasks(const penstock_descriptor& d, const Places& places) {
   penstock_task task;
   for (std::uint64_t i = 0; i < d.count; ++i) {
-    const Answer answer =
-        move(false, places.tasks + i * sizeof(task), &task, sizeof(task), PENSTOCK_FIELD_TASK);
+    // They come in one stream.
+    const std::uint64_t at = places.tasks + i * sizeof(task);
+    const Answer answer = i == 0 ? move(false, at, &task, sizeof(task), PENSTOCK_FIELD_TASK)
+                                 : move_aside(false, at, &task, sizeof(task), PENSTOCK_FIELD_TASK);
     if (!answer.ok()) return answer;
+    if (i > 0) card_.pause(Card::beats(at, sizeof(task)));
     const std::uint32_t status = check_task(task, program_.record, table_.header);
     if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_TASK, i};
     if (!task_suits_card(task, program_.record))
@@ -157,15 +169,19 @@ std::uint64_t Selector::decision_cycles() const {
   const Timing& t = card_.timing_;
   const std::uint64_t pass = (table_.header.rows + t.lanes - 1) / t.lanes;
   const std::uint64_t first = pass * (program_.has_balanced ? t.balanced_interval : 1);
-  return t.scan_start + first + (program_.has_normalised ? pass : 0) + t.pick;
+  return first + (program_.has_normalised ? pass + t.normalised : 0) + t.decision +
+         (program_.has_balanced ? t.balanced : 0);
 }
 
 Answer Selector::place_all(const penstock_descriptor& d, const Places& places) {
   const bool commits = (d.flags & PENSTOCK_FLAG_COMMIT) != 0;
   penstock_task task;
+  settled_ = sc_core::sc_time_stamp();
   for (std::uint64_t i = 0; i < d.count; ++i) {
-    Answer answer =
-        move(false, places.tasks + i * sizeof(task), &task, sizeof(task), PENSTOCK_FIELD_TASK);
+    // All but the first are fetched while the one before is placed.
+    const std::uint64_t at = places.tasks + i * sizeof(task);
+    Answer answer = i == 0 ? move(false, at, &task, sizeof(task), PENSTOCK_FIELD_TASK)
+                           : move_aside(false, at, &task, sizeof(task), PENSTOCK_FIELD_TASK);
     if (!answer.ok()) return answer;
     if (check_task(task, program_.record, table_.header) != PENSTOCK_OK ||
         !task_suits_card(task, program_.record))
@@ -185,24 +201,22 @@ Answer Selector::place_all(const penstock_descriptor& d, const Places& places) {
         }
       }
     }
-    answer = move(true, places.results + i * sizeof(result), &result, sizeof(result),
-                  PENSTOCK_FIELD_DST);
+    answer = move_aside(true, places.results + i * sizeof(result), &result, sizeof(result),
+                        PENSTOCK_FIELD_DST);
     if (!answer.ok()) return answer;
   }
+  card_.pause_until(settled_);
   return {};
 }
 
 // The cells of the row that changed, and the generation.
 Answer Selector::write_commit(const Places& places, const penstock_task& task, std::uint32_t row) {
-  card_.pause(card_.timing_.commit);
   const penstock_node_table& h = table_.header;
   Answer answer;
   const auto put = [&](std::uint64_t offset, void* cell, std::uint64_t bytes) {
-    // Writes of a commit overlap; only the last one's acknowledgement is waited for.
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-    const Card::Transfer write =
-        card_.transfer(true, true, places.table + offset, cell, bytes, &delay);
-    if (!write.ok && answer.ok()) answer = {PENSTOCK_IO_ERROR, PENSTOCK_FIELD_TABLE, write.bus};
+    const Answer put_one =
+        move_aside(true, places.table + offset, cell, bytes, PENSTOCK_FIELD_TABLE);
+    if (answer.ok()) answer = put_one;
   };
   const auto cell = [&](std::uint64_t base, std::uint32_t column) {
     return base + (std::uint64_t{column} * h.capacity + row) * sizeof(std::int64_t);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <systemc>
 #include <vector>
 
 #include "penstock/descriptor/node_table.h"
@@ -38,6 +39,9 @@ class Selector {
                  std::uint32_t field, std::uint64_t* bus);
   // A transfer whose failure is an answer.
   Answer move(bool write, std::uint64_t bus, void* data, std::uint64_t bytes, std::uint32_t field);
+  // The same, while something else goes on: no time passes, and `settled_` is when it is over.
+  Answer move_aside(bool write, std::uint64_t bus, void* data, std::uint64_t bytes,
+                    std::uint32_t field);
   std::uint64_t decision_cycles() const;
 
   Card& card_;
@@ -45,6 +49,7 @@ class Selector {
   std::optional<std::uint64_t> resident_;  // the table's bus address, if its columns are here
   std::uint64_t generation_ = 0;
   Program program_;
+  sc_core::sc_time settled_;  // everything that was written is acknowledged
 };
 
 }  // namespace penstock::systemc

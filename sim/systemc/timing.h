@@ -21,19 +21,19 @@ struct Timing {
   std::uint32_t sync_step = 4;   // from a read's data to what follows from it
   // ---- reduce ----
   std::uint32_t read_ahead_beats = 512;  // room for data that was asked for
-  std::uint32_t job_start = 8;           // of a job that finds the engine idle
-  std::uint32_t fold_depth = 20;         // beats of one source until those of the next may follow
+  std::uint32_t job_start = 0;           // of a job that finds the engine idle
+  std::uint32_t fold_depth = 8;          // beats of one source until those of the next may follow
   std::uint32_t drain_depth = 16;        // from the last beat of a chunk to its first result
   std::uint32_t write_start = 4;         // of a burst, when the writer was idle
   std::uint32_t done = 3;                // from the last acknowledgement
   // ---- select ----
   std::uint32_t lanes = 8;
-  std::uint32_t header = 24;            // looking at the table's header
-  std::uint32_t program_op = 6;         // one operation of a program
-  std::uint32_t task_load = 40;         // a task that was not fetched ahead
-  std::uint32_t scan_start = 30;        // first row to first score
-  std::uint32_t pick = 80;              // the best rows of all lanes
-  std::uint32_t commit = 40;            // cells of the winner
+  std::uint32_t header = 24;     // looking at the table's header
+  std::uint32_t program_op = 6;  // one operation of a program
+  // What a decision takes besides the passes over the rows: the next task is fetched meanwhile.
+  std::uint32_t decision = 81;          // from one task to the next, commit and all
+  std::uint32_t normalised = 6;         // more, with a second pass
+  std::uint32_t balanced = 47;          // more, with divisions
   std::uint32_t balanced_interval = 4;  // cycles for `lanes` rows
 };
 
