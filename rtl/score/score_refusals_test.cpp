@@ -329,6 +329,47 @@ TEST(ScoreRefusals, NoTasks) {
   ASSERT_NO_FATAL_FAILURE(run_and_compare(rig, job, c));
 }
 
+TEST(ScoreRefusals, ATaskThatChangesAfterItWasLookedAtEndsTheBatch) {
+  for (std::uint32_t bad = 1; bad < 6; ++bad) {
+    SCOPED_TRACE(bad);
+    Rig rig(bad, sim::AxiConfig{}, kSmall);
+    SelectCase c = sound_case(7);
+    for (int i = 0; i < 3; ++i) c.tasks.push_back(c.tasks[static_cast<std::size_t>(i)]);
+    const Job job = place(rig, c, 0, 5);
+    // While the first task is scanned a later one turns bad, as a card does not support or at all.
+    rig.meanwhile = [&] {
+      if (rig.rows_scanned == 0) return;
+      penstock_task& task = *reinterpret_cast<penstock_task*>(rig.at(job.tasks) + bad * 1024);
+      if (bad % 2 == 0)
+        task.n_terms = 99;
+      else
+        task.gpu_count = task.gpu_milli = 1;
+    };
+    const Outcome got = rig.run(job);
+    // The second task may have been fetched before.
+    if (bad == 1 && got.status == PENSTOCK_OK) continue;
+    ASSERT_EQ(got, (Outcome{PENSTOCK_CORRUPT, PENSTOCK_FIELD_TASK, bad}));
+    c.tasks.resize(bad);  // those before it are placed
+    std::memset(rig.at(job.results + bad * sizeof(penstock_result)), 0xa5, 64);
+    ASSERT_EQ(wrong_after(rig, job, c), "");
+  }
+}
+
+TEST(ScoreRefusals, ResetInTheMidstOfAJob) {
+  Rig rig(18, sim::AxiConfig{}, kSmall);
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    SelectCase c = sound_case(seed);
+    c.table.header()->generation = seed << 8;
+    Job job = place(rig, c, 0, seed);
+    // The bus is drained by an isolator, which is not here: the memory forgets.
+    rig.give_up_after(job, rig.dut.random() % 1500);
+    c = sound_case(seed);
+    job = place(rig, c, 0, seed);
+    ASSERT_NO_FATAL_FAILURE(run_and_compare(rig, job, c));
+  }
+}
+
 TEST(ScoreRefusals, BusErrorsAreReportedWithTheirAddress) {
   struct Place {
     const char* what;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -99,25 +100,26 @@ class Rig {
     rows_scanned += dut->rows_scanned_o;
   }
 
-  Outcome run(const Job& job, std::uint64_t limit = 4000000) {
-    queue_ = dut.random() % 64;
-    for (std::uint64_t idle = fixed ? 0 : dut.random() % 4; idle > 0; --idle) tick();
-    dut->sel_queue_i = queue_;
-    dut->sel_commit_i = job.commit;
-    dut->sel_count_i = job.count;
-    dut->sel_table_i = kPool + job.table;
-    dut->sel_program_i = kPool + job.program;
-    dut->sel_tasks_i = kPool + job.tasks;
-    dut->sel_results_i = kPool + job.results;
-    dut->sel_valid_i = 1;
+  // Offers the job, and resets the block some cycles later.
+  void give_up_after(const Job& job, std::uint64_t some) {
+    offer(job);
+    for (std::uint64_t i = 0; i < some; ++i) tick();
+    // The memory sees nothing of the cycles in reset.
+    slave->reset();
+    slave->drive(port_);
+    dut.reset();
+    window_wait_ = 0;
+    dut->win_rsp_valid_i = 0;
     dut->eval();
-    EXPECT_TRUE(dut->sel_ready_o);
-    tick();
-    dut->sel_valid_i = 0;
-    dut->sel_table_i = dut->sel_program_i = dut->sel_tasks_i = dut->sel_results_i = dut.random();
-    dut->sel_count_i = dut.random() & 0x1fffff;
+  }
+
+  Outcome run(const Job& job, std::uint64_t limit = 4000000) {
+    offer(job);
     const std::uint64_t begun = cycles;
-    while (!dut->sel_done_valid_o && cycles - begun < limit) tick();
+    while (!dut->sel_done_valid_o && cycles - begun < limit) {
+      tick();
+      if (meanwhile) meanwhile();
+    }
     EXPECT_TRUE(dut->sel_done_valid_o) << "no completion after " << limit << " cycles";
     EXPECT_EQ(dut->sel_done_queue_o, queue_);
     Outcome outcome{dut->sel_done_status_o, dut->sel_done_field_o, dut->sel_done_detail_o,
@@ -143,10 +145,30 @@ class Rig {
   std::uint64_t read_end, write_end;  // the queue's windows: [0, end) each
   std::uint64_t write_begin = 0;      // of the window for writing
   bool fixed = false;
+  std::function<void()> meanwhile;  // after each cycle of a job
   std::uint64_t cycles = 0, decisions = 0, rows_scanned = 0;
   std::vector<std::uint64_t> windows;  // offsets that were asked for
 
  private:
+  void offer(const Job& job) {
+    queue_ = dut.random() % 64;
+    for (std::uint64_t idle = fixed ? 0 : dut.random() % 4; idle > 0; --idle) tick();
+    dut->sel_queue_i = queue_;
+    dut->sel_commit_i = job.commit;
+    dut->sel_count_i = job.count;
+    dut->sel_table_i = kPool + job.table;
+    dut->sel_program_i = kPool + job.program;
+    dut->sel_tasks_i = kPool + job.tasks;
+    dut->sel_results_i = kPool + job.results;
+    dut->sel_valid_i = 1;
+    dut->eval();
+    EXPECT_TRUE(dut->sel_ready_o);
+    tick();
+    dut->sel_valid_i = 0;
+    dut->sel_table_i = dut->sel_program_i = dut->sel_tasks_i = dut->sel_results_i = dut.random();
+    dut->sel_count_i = dut.random() & 0x1fffff;
+  }
+
   bool window_allows(std::uint64_t address, std::uint64_t bytes, bool write) const {
     const std::uint64_t begin = write ? write_begin : 0;
     const std::uint64_t end = write ? write_end : read_end;
