@@ -222,7 +222,7 @@ void check_aspects(Rig& rig, std::vector<ConformanceRow>* rows) {
   }
 }
 
-// Tasks of what the engine does not do.
+// Tasks of what the engine does not do. Raises are of commits.
 void check_tasks(Rig& rig, std::vector<ConformanceRow>* rows) {
   for (const bool gpus : {true, false}) {
     SelectRules rules = rules_for(rig);
@@ -233,6 +233,7 @@ void check_tasks(Rig& rig, std::vector<ConformanceRow>* rows) {
                         gpus ? rig.capabilities().select.gpus : rig.capabilities().select.domains,
                         rules,
                         [](const SelectCase& made, std::uint32_t of_gpus) {
+                          if (of_gpus == 0 && !made.commit) return false;
                           return std::any_of(made.tasks.begin(), made.tasks.end(),
                                              [of_gpus](const penstock_task& task) {
                                                return of_gpus != 0 ? task.gpu_count != 0
