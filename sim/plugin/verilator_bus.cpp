@@ -97,6 +97,7 @@ Result<std::unique_ptr<card::Bus>> make(const std::string& text) {
   m.read_latency = small("latency", m.read_latency, 1, kMostCycles);
   m.write_latency = small("write_latency", m.write_latency, 1, kMostCycles);
   m.read_error_one_in = m.write_error_one_in = small("faults", 0, 0, UINT32_MAX);
+  card.control_error_one_in = small("control_faults", 0, 0, UINT32_MAX);
   card.trace = options.text("trace", "");
   PENSTOCK_TRY(options.finish());
   if (!card.trace.empty() && !VerilatedCard::can_trace())

@@ -10,7 +10,8 @@ namespace penstock::sim {
 //   seed=N             of all that happens by chance; 1
 //   fixed              no chance in memory: always ready, one order, every latency the same
 //   latency=N          cycles of a read, and write_latency=N of a write; 24
-//   faults=N           one of N bursts of the data port is answered with an error; 0: none
+//   faults=N           one of N bursts of operands is answered with an error; 0: none
+//   control_faults=N   one of N bursts of descriptors, completions and fences is
 //   trace=FILE         waveforms (FST)
 card::BusFactory verilator_bus_factory();
 

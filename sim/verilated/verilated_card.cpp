@@ -15,8 +15,15 @@ namespace {
 constexpr std::uint32_t kResetCycles = 8;
 constexpr std::uint64_t kMostAccessCycles = 10000;
 
-AxiConfig of_port(AxiConfig config, std::uint64_t port) {
-  config.seed = config.seed * 2 + port;
+AxiConfig control_of(const VerilatedCardOptions& options) {
+  AxiConfig config = options.memory;
+  config.seed = 2 * config.seed;
+  config.read_error_one_in = config.write_error_one_in = options.control_error_one_in;
+  return config;
+}
+AxiConfig data_of(const VerilatedCardOptions& options) {
+  AxiConfig config = options.memory;
+  config.seed = 2 * config.seed + 1;
   return config;
 }
 
@@ -26,8 +33,8 @@ struct VerilatedCard::Parts {
   explicit Parts(const VerilatedCardOptions& options)
       : random(options.memory.seed ^ 0x5eed),
         fixed(options.memory.fixed),
-        control(memory, of_port(options.memory, 0)),
-        data(memory, of_port(options.memory, 1)) {
+        control(memory, control_of(options)),
+        data(memory, data_of(options)) {
     context.randReset(2);
     // 0 would take a seed from the clock, and the generator takes 31 bits.
     context.randSeed(static_cast<int>(options.memory.seed % 0x7fffffff) + 1);

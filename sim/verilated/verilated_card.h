@@ -14,6 +14,9 @@ struct VerilatedCardOptions {
   // Of the memory's chance, of what the RTL does not reset, and of register accesses' pauses. The
   // two ports draw differently from it.
   AxiConfig memory;
+  // One of so many bursts of the control port is answered with an error, 0: none. Those of
+  // `memory` are about the data port alone.
+  std::uint32_t control_error_one_in = 0;
   // The wave file (FST); empty: none. Needs a build with waveforms.
   std::string trace;
 };

@@ -174,7 +174,7 @@ std::string text_of(const penstock_completion& c) {
 
 TEST_P(CardFuzz, GivesWhatTheDefinitionGives) {
   const std::uint64_t seed = number_from("PENSTOCK_SEED", 1);
-  const std::uint64_t descriptors = number_from("PENSTOCK_FUZZ_DESCRIPTORS", 1500);
+  const std::uint64_t descriptors = number_from("PENSTOCK_FUZZ_DESCRIPTORS", 1000);
   Result<std::shared_ptr<Engine>> card =
       make_engine(fmt::format("card:{};seed={}", GetParam(), seed));
   ASSERT_TRUE(card.ok()) << card.status().to_string();
