@@ -11,6 +11,7 @@
 
 #include "Vpenstock_check.h"
 #include "penstock/engine/accept.h"
+#include "penstock/rtl/coverage/save_coverage.h"
 
 namespace penstock::rtl {
 namespace {
@@ -48,8 +49,14 @@ class Check : public testing::Test {
   Check() {
     context_->randReset(2);
     model_ = std::make_unique<Vpenstock_check>(context_.get());
+    model_->clk_i = 0;
+    model_->eval();
+    forget_toggles(*context_);
   }
-  ~Check() override { model_->final(); }
+  ~Check() override {
+    model_->final();
+    save_coverage(*context_);
+  }
 
   Verdict ask(const penstock_descriptor& d) {
     std::memcpy(model_->record_i.data(), &d, sizeof d);

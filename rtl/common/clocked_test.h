@@ -8,6 +8,8 @@
 #include <memory>
 #include <random>
 
+#include "penstock/rtl/coverage/save_coverage.h"
+
 namespace penstock::rtl {
 
 // Model is a class that penstock_verilate() made, with clk_i and rst_ni. A test sets inputs, calls
@@ -23,7 +25,10 @@ class Clocked {
     model_->clk_i = 0;
     model_->rst_ni = 0;
   }
-  ~Clocked() { model_->final(); }
+  ~Clocked() {
+    model_->final();
+    save_coverage(*context_);
+  }
   Clocked(const Clocked&) = delete;
   Clocked& operator=(const Clocked&) = delete;
 
@@ -36,6 +41,8 @@ class Clocked {
     for (int i = 0; i < cycles; ++i) tick();
     model_->rst_ni = 1;
     model_->eval();
+    if (!was_reset_) forget_toggles(*context_);
+    was_reset_ = true;
   }
   // A failing assertion is printed and does not end the process. Otherwise it does.
   void tolerate_errors() {
@@ -64,6 +71,7 @@ class Clocked {
   std::unique_ptr<VerilatedContext> context_ = std::make_unique<VerilatedContext>();
   std::unique_ptr<Model> model_;
   std::uint64_t cycles_ = 0;
+  bool was_reset_ = false;
 };
 
 }  // namespace penstock::rtl

@@ -13,6 +13,7 @@
 #include "Vfold_harness.h"
 #include "penstock/descriptor/types.h"
 #include "penstock/engine/numeric.h"
+#include "penstock/rtl/coverage/save_coverage.h"
 
 namespace penstock::rtl {
 namespace {
@@ -23,6 +24,7 @@ enum Select : std::uint8_t { kSum, kProduct, kMinimum, kMaximum, kNarrow, kWiden
 
 class Units {
  public:
+  ~Units() { save_coverage(context_); }
   std::uint32_t operator()(Select select, std::uint32_t a, std::uint32_t b,
                            std::uint32_t type = 0) {
     harness_.select_i = select;

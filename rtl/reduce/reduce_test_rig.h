@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/rtl/coverage/save_coverage.h"
 #include "penstock/sim/incoherent/random.h"
 #include "penstock/sim/verilated/axi_memory.h"
 #include "penstock/sim/verilated/axi_port.h"
@@ -73,7 +74,10 @@ class ReduceRig {
     for (int i = 0; i < 4; ++i) clock([] {});
     dut_->rst_ni = 1;
   }
-  ~ReduceRig() { dut_->final(); }
+  ~ReduceRig() {
+    dut_->final();
+    save_coverage(context_);
+  }
 
   std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(words_.data()); }
   // The memory as it should be when all jobs have ended; the caller keeps it so.

@@ -9,6 +9,7 @@
 
 #include <verilated.h>
 #include "Vpenstock_scan_balanced.h"
+#include "penstock/rtl/coverage/save_coverage.h"
 
 namespace penstock::rtl {
 namespace {
@@ -46,7 +47,10 @@ class Block {
     context_->randSeed(seed);
     model_ = std::make_unique<Vpenstock_scan_balanced>(context_.get());
   }
-  ~Block() { model_->final(); }
+  ~Block() {
+    model_->final();
+    save_coverage(*context_);
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   Vpenstock_scan_balanced* operator->() { return model_.get(); }

@@ -26,7 +26,8 @@
 #               PENSTOCK_RTL_TRACE=1 is defined for who links the target
 #   FLAGS       more for verilator
 # Assertions are on; what is not reset, and every x, is random by seed (Verilated::randReset(2),
-# Verilated::randSeed). With PENSTOCK_RTL_COVERAGE lines and cover points are counted.
+# Verilated::randSeed). With PENSTOCK_RTL_COVERAGE lines and cover points are counted, and in models
+# of control blocks alone also which bits toggled; rtl/coverage says what becomes of that.
 #
 # penstock_rtl_manifest(<file>): writes which block has which sources, for rtl/synthesis.
 #
@@ -216,6 +217,12 @@ function(penstock_verilate target)
   endif()
   if(PENSTOCK_RTL_COVERAGE)
     list(APPEND flags --coverage-line --coverage-user)
+    # Toggles of wide data would slow a model by far more than they tell.
+    set(data_blocks ${arg_BLOCKS})
+    list(REMOVE_ITEM data_blocks common registers command sync)
+    if(arg_BLOCKS AND NOT data_blocks)
+      list(APPEND flags --coverage-toggle --coverage-max-width 64)
+    endif()
   endif()
   set(compile ${PENSTOCK_RTL_OPTIMISE} -fPIC -w)
   if(PENSTOCK_SANITIZE)
@@ -245,7 +252,8 @@ function(penstock_verilate target)
   file(MAKE_DIRECTORY ${folder})
   target_include_directories(${target} SYSTEM INTERFACE ${folder})
   target_compile_definitions(${target} INTERFACE
-    $<$<BOOL:${arg_TRACE}>:PENSTOCK_RTL_TRACE=1>)
+    $<$<BOOL:${arg_TRACE}>:PENSTOCK_RTL_TRACE=1>
+    $<$<BOOL:${PENSTOCK_RTL_COVERAGE}>:PENSTOCK_RTL_COVERAGE=1>)
   target_link_libraries(${target} INTERFACE ${archive} penstock_rtl_include
     $<IF:$<BOOL:${arg_TRACE}>,penstock_verilated_trace,penstock_verilated>)
 endfunction()

@@ -7,6 +7,7 @@
 #endif
 
 #include "penstock/base/status.h"
+#include "penstock/rtl/coverage/save_coverage.h"
 #include "penstock/sim/verilated/axi_port.h"
 
 namespace penstock::sim {
@@ -60,6 +61,7 @@ struct VerilatedCard::Parts {
   }
   ~Parts() {
     model->final();
+    rtl::save_coverage(context);
 #ifdef PENSTOCK_RTL_TRACE
     if (trace != nullptr) trace->close();
 #endif
