@@ -107,6 +107,7 @@ TEST_F(Card, SaysWhatItIs) {
   EXPECT_EQ(rig.read(PENSTOCK_REGISTER_VERSION), 0x10000u);
   EXPECT_EQ(rig.read(PENSTOCK_REGISTER_CAP_OPCODES), 0x13fu);
   EXPECT_EQ(rig.read(PENSTOCK_REGISTER_CAP_LIMITS), 0x03401040u);
+  EXPECT_EQ(rig.read(PENSTOCK_REGISTER_CAP_TABLE), 0x10000808u);
   rig.card.run(500);  // its memories are being emptied
   EXPECT_EQ(rig.read(PENSTOCK_REGISTER_STATUS), 2u);
   std::uint32_t value = 0;

@@ -180,7 +180,7 @@ module penstock_card #(
       .QUEUES   (QUEUES),
       .ROWS     (ROWS),
       .RESOURCES(RESOURCES),
-      .BITS     (BITS),
+      .BITS     (penstock_pkg::MAX_BIT_COLUMNS),  // BITS of them are resident at once
       .FREE     (FREE),
       .CLOCK_KHZ(CLOCK_KHZ)
   ) u_registers (

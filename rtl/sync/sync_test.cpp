@@ -236,7 +236,7 @@ TEST(Sync, DeadlinesAreCountedInMilliseconds) {
     rig.submit(job);
     rig.run(1, 10000);
     expect(rig, 9, 0, 0, 42);
-    // A deadline beyond all cycles does not wrap.
+    // The longest deadline of the fastest clock is far away.
     rig.dut->clock_khz_i = 0xffffffff;
     job.value = 43;
     job.timeout_ms = 0xffffffff;
