@@ -55,7 +55,6 @@ module penstock_write_send #(
   logic                  room;
 
   logic                  read_q;      // stage 1: the word that was read
-  logic                  read_data_valid_q;
   logic [511:0]          read_data_q;
   logic [511:0]          previous_q;
   logic [5:0]            read_shift_q;
@@ -93,7 +92,6 @@ module penstock_write_send #(
       sent_q            <= '0;
       word_q            <= '0;
       read_q            <= 1'b0;
-      read_data_valid_q <= 1'b0;
       sent_valid_q      <= 1'b0;
     end else begin
       if (go) begin
@@ -101,7 +99,6 @@ module penstock_write_send #(
         word_q <= last ? 7'd0 : word_q + 7'd1;
       end
       read_q            <= go;
-      read_data_valid_q <= go && read;
       sent_valid_q      <= read_q;
     end
   end
@@ -126,8 +123,8 @@ module penstock_write_send #(
   assign pair = {read_data_q, previous_q} << {read_shift_q, 3'd0};
 
   always_ff @(posedge clk_i) begin
-    if (read_data_valid_q) previous_q <= read_data_q;
     if (read_q) begin
+      previous_q       <= read_data_q;
       sent_data_q      <= pair[1023:512];
       sent_strobe_q    <= (read_first_q ? ~64'd0 << read_shift_q : ~64'd0)
           & (read_last_q ? ~64'd0 >> (6'd63 - read_end_q) : ~64'd0);

@@ -130,6 +130,31 @@ TEST(ReduceFold, SustainsTheRateOfTheBusierPort) {
   EXPECT_GE(rate_of(1, 1, 64 << 10, PENSTOCK_F8E5M2, PENSTOCK_F32, false), 0.95);
 }
 
+// From the acceptance of a job of one beat to its end, without what memory takes.
+std::uint64_t cycles_of_a_beat(std::uint32_t n, std::uint32_t type) {
+  Rig rig(at_full_rate(1 << 20));
+  ReduceJob job;
+  job.type = job.out_type = type;
+  job.count = 64 / penstock_type_size(type);
+  for (std::uint64_t s = 0; s < n; ++s) job.src.push_back(4096 * s);
+  job.dst = {1 << 19};
+  submit(rig, job);
+  EXPECT_TRUE(rig.run(10000));
+  expect_success(rig);
+  return rig.ends()[0].cycle - rig.begins()[0] - 400;
+}
+
+TEST(ReduceFold, ABeatTakesLittleBesideMemory) {
+  for (const std::uint32_t type : {PENSTOCK_F32, PENSTOCK_F8E4M3, PENSTOCK_INT64}) {
+    const std::uint64_t one = cycles_of_a_beat(1, type);
+    const std::uint64_t two = cycles_of_a_beat(2, type);
+    std::printf("%s: %u cycles with one source, %u with two\n", penstock_type_name(type),
+                static_cast<std::uint32_t>(one), static_cast<std::uint32_t>(two));
+    EXPECT_LE(one, 50u);
+    EXPECT_LE(two, 60u);
+  }
+}
+
 // Every type, operation and size: minutes. Its output is the table of README.md.
 TEST(ReduceFoldFull, SustainsTheRateOfTheBusierPort) {
   for (const bool aligned : {true, false})

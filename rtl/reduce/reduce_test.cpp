@@ -351,5 +351,27 @@ TEST(Reduce, SustainsTheRateOfTheBusierPort) {
   EXPECT_GE(rate_of(shape_of(1, 1, 64 << 10, 3, 1, false)), 0.95);
 }
 
+// Sources of a few bytes inside a beat, each with a burst of its own.
+TEST(Reduce, TakesASmallSourceEveryCycle) {
+  ReduceRigConfig config = at_full_rate(1 << 20);
+  config.axi.read_latency = 16;
+  Rig rig(config);
+  constexpr std::size_t kJobs = 30;
+  constexpr std::size_t kSources = 64;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    ReduceJob job;
+    job.type = job.out_type = kTypes[2];
+    job.count = 5;
+    for (std::size_t s = 0; s < kSources; ++s)
+      job.src.push_back(64 * rig.random().below(8000) + 1 + rig.random().below(40));
+    job.dst = {(1 << 19) + 1000 * i};
+    submit(rig, job);
+  }
+  ASSERT_TRUE(rig.run(100000));
+  expect_success(rig, kJobs);
+  const std::uint64_t cycles = rig.ends()[kJobs - 1].cycle - rig.ends()[5].cycle;
+  EXPECT_LE(cycles, (kJobs - 6) * (kSources + 4));
+}
+
 }  // namespace
 }  // namespace penstock::rtl

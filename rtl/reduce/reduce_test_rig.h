@@ -88,6 +88,8 @@ class ReduceRig {
   sim::Random& random() { return random_; }
   std::uint64_t cycle() const { return cycle_; }
   const std::vector<ReduceEnd>& ends() const { return ends_; }
+  // The cycle in which each job was accepted.
+  const std::vector<std::uint64_t>& begins() const { return begins_; }
   // Jobs that had been accepted when an older one had not ended yet, at most.
   std::size_t most_under_way() const { return most_under_way_; }
   // Cycles in which both slots were taken.
@@ -140,6 +142,7 @@ class ReduceRig {
     }
     if (accepted) {
       dut.job_valid_i = 0;
+      begins_.push_back(cycle_ - 1);
       ++offered_;
       most_under_way_ = std::max(most_under_way_, offered_ - ends_.size());
     }
@@ -192,6 +195,7 @@ class ReduceRig {
   std::size_t offered_ = 0;  // jobs that were accepted
   std::size_t op_ = 0;
   std::vector<ReduceEnd> ends_;
+  std::vector<std::uint64_t> begins_;
   std::size_t most_under_way_ = 0;
   std::uint64_t full_slots_ = 0;
 };
