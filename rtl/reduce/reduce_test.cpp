@@ -196,6 +196,9 @@ TEST_P(ReduceFaults, EndTheirJobWithTheAddressAndNoOther) {
       const std::uint64_t operand = fault.write ? job.dst[fault.operand] : job.src[fault.operand];
       const std::uint64_t line = (operand + fault.at) / 64 * 64;
       rig.memory().fail(Rig::kBus + line, 64, !fault.write, fault.write);
+      // Of several the first is told.
+      if (fault.at + 8192 < kBytes)
+        rig.memory().fail(Rig::kBus + line + 8192, 64, !fault.write, fault.write);
       failed_dst = job.dst;
       // The burst that holds it begins with the operand, a page, or a chunk's first beat.
       const auto holds = [&](const ReduceEnd& end) {
