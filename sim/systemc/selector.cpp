@@ -123,7 +123,7 @@ Answer Selector::open_program(const penstock_descriptor& d, Places* places) {
   if (const std::uint32_t status = check_program(record, table_.header, &detail);
       status != PENSTOCK_OK)
     return {status, PENSTOCK_FIELD_PROGRAM, detail};
-  if (!program_suits_card(record, &detail))
+  if (!program_suits_card(record, &detail, &intervals_))
     return {PENSTOCK_UNSUPPORTED, PENSTOCK_FIELD_PROGRAM, detail};
   program_ = decode_program(record);
   return {};
@@ -149,6 +149,7 @@ Answer Selector::open_tasks(const penstock_descriptor& d, Places* places) {
 
 // All of them before the first is placed, so that a malformed one changes nothing.
 Answer Selector::check_tasks(const penstock_descriptor& d, const Places& places) {
+  const bool commits = (d.flags & PENSTOCK_FLAG_COMMIT) != 0;
   penstock_task task;
   for (std::uint64_t i = 0; i < d.count; ++i) {
     // They come in one stream.
@@ -159,7 +160,7 @@ Answer Selector::check_tasks(const penstock_descriptor& d, const Places& places)
     if (i > 0) card_.pause(Card::beats(at, sizeof(task)));
     const std::uint32_t status = check_task(task, program_.record, table_.header);
     if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_TASK, i};
-    if (!task_suits_card(task, program_.record))
+    if (!task_suits_card(task, program_.record, commits))
       return {PENSTOCK_UNSUPPORTED, PENSTOCK_FIELD_TASK, i};
   }
   return {};
@@ -167,10 +168,10 @@ Answer Selector::check_tasks(const penstock_descriptor& d, const Places& places)
 
 std::uint64_t Selector::decision_cycles() const {
   const Timing& t = card_.timing_;
-  const std::uint64_t pass = (table_.header.rows + t.lanes - 1) / t.lanes;
-  const std::uint64_t first = pass * (program_.has_balanced ? t.balanced_interval : 1);
-  return first + (program_.has_normalised ? pass + t.normalised : 0) + t.decision +
-         (program_.has_balanced ? t.balanced : 0);
+  const std::uint64_t groups = (table_.header.rows + t.lanes - 1) / t.lanes;
+  return groups * (intervals_.ranges + intervals_.sums) + t.decision +
+         (intervals_.ranges > 0 ? t.normalised : 0) + (program_.has_balanced ? t.balanced : 0) +
+         t.best * (program_.record.best - 1u);
 }
 
 Answer Selector::place_all(const penstock_descriptor& d, const Places& places) {
@@ -184,7 +185,7 @@ Answer Selector::place_all(const penstock_descriptor& d, const Places& places) {
                            : move_aside(false, at, &task, sizeof(task), PENSTOCK_FIELD_TASK);
     if (!answer.ok()) return answer;
     if (check_task(task, program_.record, table_.header) != PENSTOCK_OK ||
-        !task_suits_card(task, program_.record))
+        !task_suits_card(task, program_.record, commits))
       return {PENSTOCK_CORRUPT, PENSTOCK_FIELD_TASK, i};
     card_.pause(decision_cycles());
     ++card_.counters_[kDecisions];

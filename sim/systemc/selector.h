@@ -49,6 +49,7 @@ class Selector {
   std::optional<std::uint64_t> resident_;  // the table's bus address, if its columns are here
   std::uint64_t generation_ = 0;
   Program program_;
+  Intervals intervals_;
   sc_core::sc_time settled_;  // everything that was written is acknowledged
 };
 

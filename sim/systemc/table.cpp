@@ -189,9 +189,6 @@ Program decode_program(const penstock_program& record) {
     }
     program.scores.push_back(op);
     program.has_balanced = program.has_balanced || op.op == PENSTOCK_SCORE_BALANCED;
-    // These have one score for all rows, so that no range has to be found.
-    const bool constant = op.op == PENSTOCK_SCORE_DOMAINS || op.op == PENSTOCK_SCORE_SPREAD;
-    if (op.normalise != PENSTOCK_NORMALISE_NONE && !constant) program.has_normalised = true;
   }
   return program;
 }

@@ -18,7 +18,8 @@ struct SelectLimits {
   static constexpr std::uint32_t kRows = 131072;
   static constexpr std::uint32_t kResources = 8;
   static constexpr std::uint32_t kFree = 8;
-  static constexpr std::uint32_t kBits = 64;
+  // Columns of bits that a table may have; the RTL loads them as tasks name them.
+  static constexpr std::uint32_t kBits = PENSTOCK_MAX_BIT_COLUMNS;
   static constexpr std::uint32_t kFilters = 1u << PENSTOCK_FILTER_BITS | 1u << PENSTOCK_FILTER_FIT |
                                             1u << PENSTOCK_FILTER_GPU | 1u << PENSTOCK_FILTER_ROW |
                                             1u << PENSTOCK_FILTER_DOMAINS;
@@ -28,7 +29,8 @@ struct SelectLimits {
       score_bit(PENSTOCK_SCORE_FEATURES) | score_bit(PENSTOCK_SCORE_DOMAINS) |
       score_bit(PENSTOCK_SCORE_SPREAD);
   static constexpr std::uint32_t kNormalise = (2u << PENSTOCK_NORMALISE_SPREAD) - 1;  // all
-  static constexpr std::uint32_t kTies = (2u << PENSTOCK_TIE_HASH) - 1;               // all
+  static constexpr std::uint32_t kTies =
+      1u << PENSTOCK_TIE_LOWEST_ROW | 1u << PENSTOCK_TIE_ROTATING;
 };
 
 // Of a table that was checked.
@@ -45,7 +47,6 @@ struct Table {
 struct Program {
   penstock_program record{};
   std::vector<penstock_column_op> filters, scores;
-  bool has_normalised = false;
   bool has_balanced = false;
 };
 
@@ -59,9 +60,17 @@ std::uint32_t check_task(const penstock_task& task, const penstock_program& prog
 
 // What is sound but more than this card does.
 bool table_fits_card(const penstock_node_table& header);
-// The index of the first operation that the card lacks, or n_ops; MAX_OPS + 1 for the tie rule.
-bool program_suits_card(const penstock_program& program, std::uint64_t* detail);
-bool task_suits_card(const penstock_task& task, const penstock_program& program);
+// How many cycles the card takes for a group of rows, one row for each lane: in the pass that finds
+// the ranges of normalised scores (0: there are none), and in the pass that adds up.
+struct Intervals {
+  std::uint32_t ranges = 0;
+  std::uint32_t sums = 1;
+};
+// False: *detail is the first operation that the card lacks or has no room for, MAX_OPS for the tie
+// rule. True: *intervals says how fast it runs.
+bool program_suits_card(const penstock_program& program, std::uint64_t* detail,
+                        Intervals* intervals);
+bool task_suits_card(const penstock_task& task, const penstock_program& program, bool commit);
 
 Program decode_program(const penstock_program& record);
 

@@ -319,31 +319,92 @@ std::uint32_t check_task(const penstock_task& task, const penstock_program& prog
 // ---- the card's own limits ----
 
 bool table_fits_card(const penstock_node_table& h) {
-  return h.capacity <= SelectLimits::kRows && h.n_resources <= SelectLimits::kResources &&
+  return h.rows <= SelectLimits::kRows && h.n_resources <= SelectLimits::kResources &&
          h.n_bits <= SelectLimits::kBits && h.n_free <= SelectLimits::kFree;
 }
 
-bool program_suits_card(const penstock_program& program, std::uint64_t* detail) {
-  *detail = kOps;
-  if ((SelectLimits::kTies >> program.tie & 1) == 0) return false;
-  for (std::uint32_t i = 0; i < program.n_ops; ++i) {
-    const penstock_column_op& op = program.ops[i];
-    *detail = i;
-    if (!is_score(op.op)) {
-      if ((SelectLimits::kFilters >> op.op & 1) == 0) return false;
-      continue;
-    }
-    if ((SelectLimits::kScores >> (op.op - 32) & 1) == 0) return false;
-    // These give 0 to every row for every task that the card takes.
-    const bool constant = op.op == PENSTOCK_SCORE_DOMAINS || op.op == PENSTOCK_SCORE_SPREAD;
-    if (!constant && (SelectLimits::kNormalise >> op.normalise & 1) == 0) return false;
-    if (op.op == PENSTOCK_SCORE_BALANCED && op.n > 2) return false;
-  }
-  return true;
+namespace {
+
+bool lacks(const penstock_column_op& op) {
+  if (!is_score(op.op)) return (SelectLimits::kFilters >> op.op & 1) == 0;
+  if ((SelectLimits::kScores >> (op.op - 32) & 1) == 0) return true;
+  if (op.op == PENSTOCK_SCORE_BALANCED) return op.n > 2;
+  return op.op == PENSTOCK_SCORE_FEATURES && op.normalise == PENSTOCK_NORMALISE_MIN_MAX_F64;
 }
 
-bool task_suits_card(const penstock_task& task, const penstock_program& program) {
-  if (task.gpu_count != 0 || task.n_raises != 0) return false;
+// The units that the lanes have, and how much of them a program takes. A step of a pass holds two
+// entries of an allocation score, two scores of bits, one of features; a balanced one takes four.
+class Units {
+ public:
+  // False: there is no room for it.
+  bool place(const penstock_column_op& op) {
+    const bool ranged = op.normalise != PENSTOCK_NORMALISE_NONE;
+    switch (op.op) {
+      case PENSTOCK_SCORE_LEAST_ALLOCATED:
+      case PENSTOCK_SCORE_MOST_ALLOCATED: {
+        constexpr std::uint32_t kPairs = 8, kRanged = 2;
+        const std::uint32_t pairs = op.n <= 2 ? 1 : (op.n + 1u) / 2;
+        if (pairs_ + pairs > kPairs || (ranged && ranged_allocations_ == kRanged)) return false;
+        pairs_ += pairs;
+        ranged_allocations_ += ranged ? 1 : 0;
+        return true;
+      }
+      case PENSTOCK_SCORE_BITS: {
+        constexpr std::uint32_t kScores = 14, kRanged = 4;
+        if (bits_ == kScores || (ranged && bits_ >= kRanged)) return false;
+        ++bits_;
+        return true;
+      }
+      case PENSTOCK_SCORE_FEATURES: {
+        constexpr std::uint32_t kScores = 4, kRanged = 2;
+        if (features_ == kScores || (ranged && features_ >= kRanged)) return false;
+        ++features_;
+        return true;
+      }
+      default: {
+        constexpr std::uint32_t kScores = 2;
+        if (balanced_ == kScores) return false;
+        ++balanced_;
+        return true;
+      }
+    }
+  }
+  std::uint32_t steps() const {
+    return std::max({pairs_, (bits_ + 1) / 2, features_, 4 * balanced_});
+  }
+
+ private:
+  std::uint32_t pairs_ = 0, ranged_allocations_ = 0, bits_ = 0, features_ = 0, balanced_ = 0;
+};
+
+}  // namespace
+
+bool program_suits_card(const penstock_program& program, std::uint64_t* detail,
+                        Intervals* intervals) {
+  for (std::uint32_t i = 0; i < program.n_ops; ++i) {
+    *detail = i;
+    if (lacks(program.ops[i])) return false;
+  }
+  // Normalised ones come first, so that the pass that finds their ranges is short.
+  Units units;
+  for (const bool ranged : {true, false}) {
+    for (std::uint32_t i = 0; i < program.n_ops; ++i) {
+      const penstock_column_op& op = program.ops[i];
+      const bool takes_room =
+          is_score(op.op) && op.op != PENSTOCK_SCORE_DOMAINS && op.op != PENSTOCK_SCORE_SPREAD;
+      if (!takes_room || (op.normalise != PENSTOCK_NORMALISE_NONE) != ranged) continue;
+      *detail = i;
+      if (!units.place(op)) return false;
+    }
+    (ranged ? intervals->ranges : intervals->sums) = units.steps();
+  }
+  intervals->sums = std::max(intervals->sums, 1u);
+  *detail = kOps;
+  return (SelectLimits::kTies >> program.tie & 1) != 0;
+}
+
+bool task_suits_card(const penstock_task& task, const penstock_program& program, bool commit) {
+  if (task.gpu_count != 0 || (commit && task.n_raises != 0)) return false;
   for (std::uint32_t i = 0; i < program.n_ops; ++i) {
     const penstock_column_op& op = program.ops[i];
     if (op.op != PENSTOCK_FILTER_DOMAINS && op.op != PENSTOCK_SCORE_DOMAINS &&

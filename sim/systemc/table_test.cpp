@@ -52,7 +52,9 @@ TEST(SelectTable, DecidesAndCommitsAsTheScalarKernels) {
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     SelectCase c = make_select_case(seed, card_rules());
     std::uint64_t detail = 0;
-    if (!table_fits_card(*c.table.header()) || !program_suits_card(c.program, &detail)) {
+    Intervals intervals;
+    if (!table_fits_card(*c.table.header()) ||
+        !program_suits_card(c.program, &detail, &intervals)) {
       ++refused;
       continue;
     }
@@ -60,7 +62,7 @@ TEST(SelectTable, DecidesAndCommitsAsTheScalarKernels) {
     const Program program = decode_program(c.program);
     for (const penstock_task& task : c.tasks) {
       ASSERT_EQ(check_task(task, c.program, *c.table.header()), PENSTOCK_OK);
-      if (!task_suits_card(task, c.program)) {
+      if (!task_suits_card(task, c.program, c.commit)) {
         ++refused;
         continue;
       }

@@ -31,10 +31,10 @@ struct Timing {
   std::uint32_t header = 24;     // looking at the table's header
   std::uint32_t program_op = 6;  // one operation of a program
   // What a decision takes besides the passes over the rows: the next task is fetched meanwhile.
-  std::uint32_t decision = 81;          // from one task to the next, commit and all
-  std::uint32_t normalised = 6;         // more, with a second pass
-  std::uint32_t balanced = 47;          // more, with divisions
-  std::uint32_t balanced_interval = 4;  // cycles for `lanes` rows
+  std::uint32_t decision = 81;   // from one task to the next, commit and all
+  std::uint32_t normalised = 6;  // more, with a second pass
+  std::uint32_t balanced = 47;   // more, with divisions
+  std::uint32_t best = 6;        // more, for each row of the result beyond the first
 };
 
 }  // namespace penstock::systemc
