@@ -14,7 +14,8 @@ namespace penstock::test {
 namespace {
 
 using testing::HasSubstr;
-constexpr std::uint32_t kTimeoutMs = 4000;
+constexpr std::uint32_t kTimeoutMs = 20'000;
+constexpr std::uint32_t kSilenceMs = 4000;  // where only the deadline tells of a loss
 
 // A file whose locks only processes of the same host see.
 class HostFile final : public File {
@@ -107,7 +108,7 @@ struct HostMember {
   std::unique_ptr<Comm> comm;
 };
 Result<HostMember> join_on(const std::string& spec, std::uint32_t host, std::uint32_t rank,
-                           std::uint32_t size) {
+                           std::uint32_t size, std::uint32_t timeout_ms = kTimeoutMs) {
   HostMember member;
   member.platform = std::make_unique<HostPlatform>(host);
   MapOptions options;
@@ -118,7 +119,7 @@ Result<HostMember> join_on(const std::string& spec, std::uint32_t host, std::uin
   config.name = "test";
   config.rank = rank;
   config.size = size;
-  config.timeout_ms = kTimeoutMs;
+  config.timeout_ms = timeout_ms;
   config.rank_bytes = 65536;
   PENSTOCK_ASSIGN(member.comm, Comm::join(*member.pool, config));
   return member;
@@ -190,7 +191,8 @@ TEST_P(Loss, IsNamedOnAllHostsAndTheSurvivorsGoOn) {
   const Tally met;
   Ranks ranks(5, [&](std::uint32_t rank) -> std::string {
     if (rank > 0) ::usleep(50'000);
-    auto member = join_on(pool.spec(), host_of(rank), rank, 5);
+    auto member =
+        join_on(pool.spec(), host_of(rank), rank, 5, victim == 4 ? kSilenceMs : kTimeoutMs);
     if (!member.ok()) return member.status().to_string();
     met.add();
     const Status failed = run_until_it_fails(*member->comm);
@@ -223,7 +225,7 @@ TEST(Hosts, AStoppedRankIsVotedOut) {
   const Tally met;
   const Tally went_on;
   Ranks ranks(3, [&](std::uint32_t rank) -> std::string {
-    auto member = join_on(pool.spec(), rank % 2, rank, 3);
+    auto member = join_on(pool.spec(), rank % 2, rank, 3, kSilenceMs);
     if (!member.ok()) return member.status().to_string();
     met.add();
     const Status failed = run_until_it_fails(*member->comm);

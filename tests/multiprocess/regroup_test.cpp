@@ -228,7 +228,7 @@ TEST(Grow, AReplacementJoinsTheSurvivors) {
     CommConfig config;
     config.name = "test";
     config.newcomer = true;
-    config.timeout_ms = 10000;
+    config.timeout_ms = 30000;
     auto comm = Comm::join(**mapped, config);
     if (!comm.ok()) return comm.status().to_string();
     if ((*comm)->rank() < 2 || (*comm)->size() != 4) return "place";
@@ -261,7 +261,7 @@ TEST(Grow, AReplacementJoinsTheSurvivors) {
 TEST(Grow, WithoutNewcomersSaysWhoIsMissingAndTheCommStaysUsable) {
   const ScopedPool pool(1);
   EXPECT_EQ("", run_ranks(2, [&](std::uint32_t rank) -> std::string {
-              auto member = join(pool.spec(), rank, 2, "test", Coherence::hardware, 400);
+              auto member = join(pool.spec(), rank, 2, "test", Coherence::hardware, 3000);
               if (!member.ok()) return member.status().to_string();
               auto larger = member->comm->grow(3);
               if (larger.ok()) return "grew without a newcomer";
