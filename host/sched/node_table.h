@@ -59,7 +59,8 @@ struct NodeDecision {
 class NodeTable {
  public:
   // `pool` may be null. An engine that cannot run SELECT on this table is replaced by a host
-  // engine, which the log tells.
+  // engine, which the log tells. Beside one that has no UPDATE, or that does not know an operation
+  // of a program or what a task asks for, a host engine does that.
   static Result<std::unique_ptr<NodeTable>> create(Pool* pool, std::shared_ptr<Engine> engine,
                                                    const NodeTableConfig& config);
   // A table that another process made in the pool, with the names that it last saved.
@@ -151,7 +152,8 @@ class NodeTable {
   Status make_queue();
   // What the domains of the saved names are in the table's cells.
   bool adopt_domains(penstock_node_table* header);
-  Status run(penstock_descriptor descriptor);
+  Status run(const penstock_descriptor& descriptor);
+  Status run(Engine& engine, penstock_descriptor descriptor);
   Status refused(const penstock_completion& completion) const;
   Result<penstock_address> stage(std::uint64_t offset, const void* data, std::uint64_t bytes);
   Status reserve_staging(std::uint64_t bytes);
@@ -171,6 +173,8 @@ class NodeTable {
 
   Pool* pool_ = nullptr;
   std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Engine> host_engine_;  // for what engine_ has not; may be the same
+  bool told_of_host_ = false;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<void, FreeDeleter> memory_;  // the table when there is no pool
   Region region_{};

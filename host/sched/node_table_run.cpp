@@ -43,6 +43,23 @@ void fill_logs(const penstock_node_table& header, std::byte* memory) {
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
+// Why an engine cannot run SELECT on a table of this geometry; empty if it can.
+std::string unable(const Capabilities& can, const penstock_node_table& header) {
+  const struct {
+    const char* what;
+    std::uint32_t has, most;
+  } widths[] = {{"rows", header.capacity, can.max_rows},
+                {"resources", header.n_resources, can.select.max_resources},
+                {"bit columns", header.n_bits, can.select.max_bits},
+                {"free columns", header.n_free, can.select.max_free}};
+  if ((can.opcodes >> PENSTOCK_OP_SELECT & 1) == 0) return "it has no SELECT";
+  for (const auto& width : widths)
+    if (width.has > width.most)
+      return fmt::format("its tables end at {} {}, and this one has {}", width.most, width.what,
+                         width.has);
+  return {};
+}
+
 }  // namespace
 
 void NodeTable::FreeDeleter::operator()(void* memory) const { std::free(memory); }
@@ -52,21 +69,20 @@ void NodeTable::FreeDeleter::operator()(void* memory) const { std::free(memory);
 Status NodeTable::choose_engine(std::shared_ptr<Engine> engine) {
   PENSTOCK_CHECK(engine != nullptr);
   const Capabilities& can = engine->capabilities();
-  const std::uint32_t needed = 1u << PENSTOCK_OP_SELECT | 1u << PENSTOCK_OP_UPDATE;
-  std::string why;
-  if ((can.opcodes & needed) != needed) {
-    why = "it has no SELECT and UPDATE";
-  } else if (can.max_rows < header_->capacity) {
-    why = fmt::format("its tables end at {} rows, and this one has {}", can.max_rows,
-                      header_->capacity);
-  } else if (!can.host_memory && pool_ == nullptr) {
+  std::string why = unable(can, *header_);
+  if (why.empty() && !can.host_memory && pool_ == nullptr)
     why = "it does not reach this process's memory, where the table stands";
+  const bool updates = (can.opcodes >> PENSTOCK_OP_UPDATE & 1) != 0;
+  if (why.empty() && updates && can.host_memory) {
+    engine_ = host_engine_ = std::move(engine);
+    return {};
   }
+  PENSTOCK_ASSIGN(host_engine_, make_engine("simd,scalar"));
   if (why.empty()) {
     engine_ = std::move(engine);
     return {};
   }
-  PENSTOCK_ASSIGN(engine_, make_engine("simd,scalar"));
+  engine_ = host_engine_;
   log::warn("engine {} does not place tasks here: {}; {} does instead", can.name, why,
             engine_name());
   return {};
@@ -241,21 +257,35 @@ Status NodeTable::refused(const penstock_completion& completion) const {
                completion.detail);
 }
 
-Status NodeTable::run(penstock_descriptor descriptor) {
+// By the engine, or by the one of the host where the engine has no such operation, or finds
+// something in a program or a task that it does not know. Either leaves the queue empty.
+Status NodeTable::run(const penstock_descriptor& descriptor) {
+  const bool has = (engine_->capabilities().opcodes >> descriptor.opcode & 1) != 0;
+  if (!has) return run(*host_engine_, descriptor);
+  Status status = run(*engine_, descriptor);
+  if (status.code() != Code::unsupported || host_engine_ == engine_) return status;
+  if (!told_of_host_)
+    log::warn("{}; {} places such tasks instead", status.message(),
+              host_engine_->capabilities().name);
+  told_of_host_ = true;
+  return run(*host_engine_, descriptor);
+}
+
+Status NodeTable::run(Engine& engine, penstock_descriptor descriptor) {
   descriptor.version = PENSTOCK_DESCRIPTOR_VERSION;
-  PENSTOCK_TRY(engine_->accepts(descriptor));
+  PENSTOCK_TRY(engine.accepts(descriptor));
   PENSTOCK_CHECK(queue_->submit(descriptor), "one descriptor at a time");
   Platform& platform = Platform::host();
   const std::uint64_t deadline_ns = platform.now_ns() + kRunTimeoutNs;
   Backoff backoff(platform, false);
   penstock_completion completion{};
   for (;;) {
-    engine_->advance(*queue_);
+    engine.advance(*queue_);
     if (queue_->poll(&completion)) break;
     if (platform.now_ns() > deadline_ns) {
       queue_->cancel();
-      return error(Code::deadline_exceeded, "engine {} did not answer within {} s", engine_name(),
-                   kRunTimeoutNs / 1'000'000'000);
+      return error(Code::deadline_exceeded, "engine {} did not answer within {} s",
+                   engine.capabilities().name, kRunTimeoutNs / 1'000'000'000);
     }
     backoff.turn();
   }
