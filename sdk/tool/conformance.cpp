@@ -15,16 +15,33 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::uint64_t kPoolBytes = std::uint64_t{16} << 20;
+constexpr std::uint32_t kSlowTimeoutMs = 300000;  // of a simulated card
 
 struct ConformanceChoice {
   std::string engine = "all";
+  std::string bus;
+  std::string trace;
   std::uint64_t seed = 1;
   bool quick = false;
   bool json = false;
 };
 
+// "card", or what the options make of it: "card:verilator;seed=3;trace=FILE".
+Result<std::string> engine_text(const ConformanceChoice& choice) {
+  if (choice.bus.empty() && choice.trace.empty()) return choice.engine;
+  if (choice.engine != "card")
+    return error(Code::invalid_argument,
+                 "--bus and --trace are about the engine card, not about {}", choice.engine);
+  std::string text = "card:" + choice.bus;
+  if (choice.bus.find(";seed=") == std::string::npos) text += fmt::format(";seed={}", choice.seed);
+  if (!choice.trace.empty()) text += ";trace=" + choice.trace;
+  return text;
+}
+
 int run_engines(const ConformanceChoice& choice) {
-  std::vector<std::string> names = {choice.engine};
+  const auto text = engine_text(choice);
+  if (!text.ok()) return fail("conformance", text.status());
+  std::vector<std::string> names = {text.value()};
   if (choice.engine == "all") {
     names.clear();
     for (const EngineInfo& engine : list_engines()) {
@@ -43,6 +60,7 @@ int run_engines(const ConformanceChoice& choice) {
   for (const std::string& name : names) {
     auto engine = make_engine(name);
     if (!engine.ok()) return fail("conformance", engine.status());
+    if (!(*engine)->capabilities().synchronous) options.timeout_ms = kSlowTimeoutMs;
     const auto report = run_conformance(**engine, options);
     if (!report.ok()) return fail("conformance", report.status());
     passed = passed && report.value().passed();
@@ -62,11 +80,17 @@ int run_engines(const ConformanceChoice& choice) {
 void add_conformance(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "conformance", "Check an engine's results bit by bit; exit status 1 if one is wrong");
-  command->footer("Example: penstock conformance --engine simd --quick");
+  command->footer(
+      "Examples: penstock conformance --engine simd --quick\n"
+      "          penstock conformance --engine card --bus verilator --quick");
   auto choice = std::make_shared<ConformanceChoice>();
   command->add_option("--engine", choice->engine, "Engine, by name, or all")
       ->type_name("NAME")
       ->default_str("all");
+  command->add_option("--bus", choice->bus, "Bus of the engine card, with its options after ';'")
+      ->type_name("NAME");
+  command->add_option("--trace", choice->trace, "Waveforms of the card's RTL, as FST")
+      ->type_name("FILE");
   add_number(*command, "--seed", choice->seed, 0, UINT64_MAX, "Seed of the inputs");
   command->add_flag("--quick", choice->quick, "Fewer lengths and numbers of sources");
   command->add_flag("--json", choice->json, "Print JSON");

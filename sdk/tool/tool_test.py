@@ -160,6 +160,7 @@ class Usage(ToolTest):
                 (["explain", "--cluster", self.path("none"), "--all-pending"], "none"),
                 (["explain", "--cluster", "x"], "--pod or --all-pending"),
                 (["conformance", "--engine", "frobnicate"], "scalar"),
+                (["conformance", "--engine", "simd", "--bus", "verilator"], "engine card"),
         ]:
             with self.subTest(arguments=arguments):
                 self.assert_one_line(arguments, text)
@@ -916,6 +917,26 @@ class Conformance(ToolTest):
         # An engine that fails its third descriptor is not conforming.
         out, _ = tool("conformance", "--engine", "fault:scalar;fail=3:internal", "--quick", status=1)
         self.assertRegex(out, "(?i)fail")
+
+
+class Plugins(ToolTest):
+    def engines(self, **variables):
+        out, _ = tool("info", "--json", **variables)
+        return {engine["name"]: engine for engine in json.loads(out)["engines"]}
+
+    def test_the_card_comes_as_a_plugin(self):
+        self.assertNotIn("card", self.engines(PENSTOCK_PLUGINS="none"))
+        plugin = os.path.join(os.path.dirname(TOOL), "plugins", "penstock-card.so")
+        if not os.path.exists(plugin):
+            self.skipTest("it was not built")
+        found = self.engines()["card"]
+        self.assertIn("a card over a bus: ", found["reason"])
+        self.assertEqual(self.engines(PENSTOCK_PLUGINS=plugin)["card"], found)
+        self.assertEqual(self.engines(PENSTOCK_PLUGINS=os.path.dirname(plugin))["card"], found)
+
+    def test_what_is_no_plugin_is_told(self):
+        _, err = tool("info", PENSTOCK_PLUGINS=self.path("none.so"))
+        self.assertIn("none.so", err)
 
 
 def main():
