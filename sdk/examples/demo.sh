@@ -79,6 +79,19 @@ status=0
 [ "$decided" = work-2 ] || status=1
 verdict $status "shop/web-2 goes to work-2, the one node without a taint and with port 8080 free"
 
+heading "4. The card: both jobs on simulated hardware"
+if command -v penstock-card-demo > /dev/null; then
+  for bus in verilator systemc; do
+    status=0
+    penstock-card-demo $bus > "$work/card" 2>&1 || status=$?
+    if [ $status -eq 2 ]; then printf '   this build has no bus %s\n' $bus; continue; fi
+    cat "$work/card"
+    verdict $status "the card over the bus $bus gives the bits of scalar"
+  done
+else
+  printf '   this build has no simulated card\n'
+fi
+
 heading "Done"
 if [ $wrong -eq 0 ]; then sum='everything shown above was verified'; else sum='see above'; fi
 verdict $wrong "$sum"
