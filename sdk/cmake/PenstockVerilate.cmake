@@ -216,7 +216,9 @@ function(penstock_verilate target)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
   if(PENSTOCK_RTL_COVERAGE)
-    list(APPEND flags --coverage-line --coverage-user)
+    # Where statements are reordered, a counter may come to stand behind what its own branch assigns,
+    # and then counts something else.
+    list(APPEND flags --coverage-line --coverage-user -fno-split -fno-reorder -Wno-UNOPTFLAT)
     # Toggles of wide data would slow a model by far more than they tell.
     set(data_blocks ${arg_BLOCKS})
     list(REMOVE_ITEM data_blocks common registers command sync)
