@@ -71,10 +71,8 @@ def read_points(paths):
         keys = dict(part.split("\2", 1) for part in point.split("\1") if part)
         kind = keys.get("page", "").partition("/")[0]
         name = keys.get("o", "")
-        if kind == "v_user":
-            # Below the last instance: the turn of a generate loop, and the name.
-            inner = re.split(r"\.i_\w+(?:\[\d+\])?(?=\.|$)", keys.get("h", ""))[-1].strip(".")
-            name = inner or name
+        # The turn of a generate loop, as the model's C++ writes it.
+        name = name.replace("__BRA__", "[").replace("__KET__", "]").replace("__DOT__", ".")
         merged[kind, keys["f"], int(keys["l"]), int(keys["n"]), name, keys.get("S", "")] += count
     return merged
 
@@ -214,7 +212,7 @@ def print_report(blocks, rows_of_files):
             for numbers in ranges([key[0] for key in file["missed_lines"]]):
                 print(f"not hit: rtl/{path}:{numbers}")
             for line, name in file["missed_covers"]:
-                print(f"not hit: rtl/{path}:{line}: cover {name}")
+                print(f"not hit: rtl/{path}:{line}: cover {'' if name == 'cover' else name}".rstrip())
         for path in block["unmeasured"]:
             print(f"not simulated by any test: rtl/{path}")
 

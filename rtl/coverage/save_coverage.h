@@ -35,10 +35,8 @@ class Counts {
   void add(VerilatedContext& context, bool toggles) {
     if (folder_ == nullptr) return;
     const std::lock_guard<std::mutex> lock(mutex_);
-    // The runtime gives its counts to a file only. Of cover points it tells the instance, so that
-    // those of a generate loop stay apart; elsewhere the instance is dropped.
+    // The runtime gives its counts to a file only. Which instance it was does not matter.
     const std::string part = path(".part");
-    context.coveragep()->forcePerInstance(true);
     context.coveragep()->write(part.c_str());
     std::ifstream file(part);
     for (std::string line; std::getline(file, line);) {
@@ -46,7 +44,8 @@ class Counts {
       if (line.rfind("C '", 0) != 0 || end == std::string::npos) continue;
       std::string point = line.substr(0, end);
       if (!toggles && point.find("v_toggle/") != std::string::npos) continue;
-      if (point.find("v_user/") == std::string::npos) point.resize(point.rfind("\001h\002"));
+      if (const std::size_t instance = point.rfind("\001h\002"); instance != std::string::npos)
+        point.resize(instance);
       counts_[point + "'"] += std::stoull(line.substr(end + 2));
     }
     unlink(part.c_str());

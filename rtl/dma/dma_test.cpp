@@ -67,8 +67,10 @@ struct Segment {
   bool failed = false;
 };
 
-// Reads `count` segments and compares each beat as it leaves. Returns how many segments failed.
-std::size_t read_segments(unsigned seed, std::uint32_t errors_one_in, std::size_t count) {
+// Reads `count` segments, those `given` or random ones, and compares each beat as it leaves. With
+// `pause` nothing leaves in every other so many cycles. Returns how many segments failed.
+std::size_t read_segments(unsigned seed, std::uint32_t errors_one_in, std::size_t count,
+                          const std::vector<Segment>& given = {}, std::uint64_t pause = 0) {
   Bench bench(seed, errors_one_in);
   Clocked<Vdma_harness>& dut = bench.dut;
   std::deque<Segment> asked;
@@ -83,6 +85,7 @@ std::size_t read_segments(unsigned seed, std::uint32_t errors_one_in, std::size_
     if (!dut->segment_valid_i && sent < count && dut.chance(70)) {
       next.bytes = bench.length(4096);
       next.at = bench.below(kBytes - next.bytes);
+      if (!given.empty()) next = given[sent];
       next.user = static_cast<std::uint8_t>(sent);
       dut->segment_valid_i = 1;
       dut->segment_address_i = kBus + next.at;
@@ -90,6 +93,7 @@ std::size_t read_segments(unsigned seed, std::uint32_t errors_one_in, std::size_
       dut->segment_user_i = next.user;
     }
     dut->out_ready_i = dut.chance(seed % 2 == 0 ? 90 : 30);
+    if (pause != 0 && limit / pause % 2 == 0) dut->out_ready_i = 0;
     dut->clk_i = 0;
     dut.eval();
     if (dut->segment_valid_i && dut->segment_ready_o) {
@@ -141,6 +145,23 @@ TEST(ReadDma, SegmentsLeaveAsMemoryHoldsThem) {
   for (unsigned seed = 1; seed <= 6; ++seed) EXPECT_EQ(read_segments(seed, 0, 400), 0u);
 }
 
+TEST(ReadDma, OneBeatAtEveryMisalignment) {
+  std::vector<Segment> segments;
+  for (std::uint32_t at = 0; at < 64; ++at)
+    for (const std::uint32_t bytes : {1u, 64 - at}) segments.push_back({at * 1024 + at, bytes, 0});
+  EXPECT_EQ(read_segments(1, 0, segments.size(), segments), 0u);
+}
+
+TEST(ReadDma, AConsumerThatPausesFillsTheBuffer) {
+  std::vector<Segment> segments;
+  for (std::uint32_t i = 0; i < 48; ++i) {
+    segments.push_back({i * 4096, 4096, 0});
+    for (std::uint32_t n = 0; n < 3; ++n)
+      segments.push_back({i * 4096 + 256 * n, 64 * (1 + i % 4), 0});
+  }
+  EXPECT_EQ(read_segments(2, 0, segments.size(), segments, 400), 0u);
+}
+
 TEST(ReadDma, EveryBurstThatFailsIsTold) {
   for (unsigned seed = 1; seed <= 4; ++seed) EXPECT_GT(read_segments(seed, 10, 400), 20u);
 }
@@ -156,9 +177,10 @@ struct Job {
   bool failed = false;
 };
 
-// Writes jobs of a few chunks to disjoint places and compares all of memory. Returns how many
-// failed.
-std::size_t write_jobs(unsigned seed, std::uint32_t errors_one_in, std::size_t count) {
+// Writes jobs of a few chunks to disjoint places and compares all of memory; with `short_ones` of a
+// chunk that touches one beat, at each misalignment in turn. Returns how many failed.
+std::size_t write_jobs(unsigned seed, std::uint32_t errors_one_in, std::size_t count,
+                       bool short_ones = false) {
   Bench bench(seed, errors_one_in);
   Clocked<Vdma_harness>& dut = bench.dut;
   std::vector<std::uint64_t> expected_words = bench.words;
@@ -169,10 +191,11 @@ std::size_t write_jobs(unsigned seed, std::uint32_t errors_one_in, std::size_t c
   for (std::size_t i = 0; i < count; ++i) {
     Job job;
     std::vector<std::uint8_t> all;
-    const std::uint32_t parts = 1 + bench.below(3);
+    const std::uint32_t parts = short_ones ? 1 : 1 + bench.below(3);
     for (std::uint32_t p = 0; p < parts; ++p) {
       Chunk chunk{static_cast<std::uint32_t>(i % 8), 0, p + 1 == parts, {}};
       chunk.bytes = bench.dut.chance(10) ? bench.length(16384) : bench.length(600);
+      if (short_ones) chunk.bytes = 1 + bench.below(64 - static_cast<std::uint32_t>(i % 64));
       // Whole beats but for a job's last chunk.
       if (!chunk.last) chunk.bytes = (chunk.bytes + 63) / 64 * 64;
       chunk.data.resize((chunk.bytes + 63) / 64 * 64 + 64 * (chunk.last ? bench.below(4) : 0));
@@ -184,6 +207,7 @@ std::size_t write_jobs(unsigned seed, std::uint32_t errors_one_in, std::size_t c
     for (std::uint32_t d = 0; d < n; ++d) {
       place += bench.below(150);
       if (place + all.size() > kBytes) place = bench.below(64);
+      if (short_ones) place = (place + 63) / 64 * 64 + i % 64;
       job.dst.push_back(place);
       std::memcpy(expected + place, all.data(), all.size());
       place += all.size();
@@ -258,6 +282,8 @@ std::size_t write_jobs(unsigned seed, std::uint32_t errors_one_in, std::size_t c
 TEST(WriteDma, MemoryHoldsWhatEntered) {
   for (unsigned seed = 1; seed <= 8; ++seed) EXPECT_EQ(write_jobs(seed, 0, 100), 0u);
 }
+
+TEST(WriteDma, OneBeatAtEveryMisalignment) { EXPECT_EQ(write_jobs(3, 0, 256, true), 0u); }
 
 TEST(WriteDma, EveryBurstThatFailsIsTold) {
   for (unsigned seed = 1; seed <= 4; ++seed) EXPECT_GT(write_jobs(seed, 10, 100), 10u);
