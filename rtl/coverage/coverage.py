@@ -17,7 +17,7 @@ Of each block, which is a folder of rtl/:
             stands on it ran, in any instance of its module.
   branches  `if` taken, and not taken; what only these miss is told in the JSON alone.
   covers    cover properties; those of a generate loop count one by one.
-  toggles   of control blocks: bits that changed, of signals of up to 64 bits.
+  toggles   of control blocks: bits that changed since the first reset, of signals of up to 8 bits.
 Harnesses of tests are not counted. A source that holds statements, and of which no test wrote
 anything, fails: nothing was measured.
 

@@ -219,11 +219,12 @@ function(penstock_verilate target)
     # Where statements are reordered, a counter may come to stand behind what its own branch assigns,
     # and then counts something else.
     list(APPEND flags --coverage-line --coverage-user -fno-split -fno-reorder -Wno-UNOPTFLAT)
-    # Toggles of wide data would slow a model by far more than they tell.
+    # Of states, flags and counts; toggles of wide data would slow a model by far more than they
+    # tell.
     set(data_blocks ${arg_BLOCKS})
     list(REMOVE_ITEM data_blocks common registers command sync)
     if(arg_BLOCKS AND NOT data_blocks)
-      list(APPEND flags --coverage-toggle --coverage-max-width 64)
+      list(APPEND flags --coverage-toggle --coverage-max-width 8)
     endif()
   endif()
   set(compile ${PENSTOCK_RTL_OPTIMISE} -fPIC -w)
