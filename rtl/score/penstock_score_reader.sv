@@ -9,7 +9,8 @@
 `default_nettype none
 
 module penstock_score_reader #(
-    parameter int unsigned DEPTH = 128  // beats of room, a power of two from 64 on
+    parameter int unsigned DEPTH = 128,  // beats of room, a power of two from 64 on
+    parameter int unsigned DATA = 512  // bits of a beat; smaller only in proofs
 ) (
     input wire logic clk_i,
     input wire logic rst_ni,
@@ -21,7 +22,7 @@ module penstock_score_reader #(
     output logic idle_o,
     output logic data_valid_o,
     input wire logic data_ready_i,
-    output logic [511:0] data_o,
+    output logic [DATA-1:0] data_o,
     input wire logic clear_i,
     output logic error_o,
     output logic [63:0] error_address_o,
@@ -33,7 +34,7 @@ module penstock_score_reader #(
     output logic [7:0] m_axi_arlen,
     input wire logic m_axi_rvalid,
     output logic m_axi_rready,
-    input wire logic [511:0] m_axi_rdata,
+    input wire logic [DATA-1:0] m_axi_rdata,
     input wire logic [3:0] m_axi_rid,
     input wire logic [1:0] m_axi_rresp,
     input wire logic m_axi_rlast
@@ -82,7 +83,7 @@ module penstock_score_reader #(
       room_q >= COUNT'(burst) && (!offer_q || m_axi_arready);
 
   logic pop, push;
-  logic [1023:0] both;  // the line before and the next one, from the beat's begin on
+  logic [2*DATA-1:0] both;  // the line before and the next one, from the beat's begin on
   /* verilator lint_off UNUSEDSIGNAL */
   logic unused;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -130,12 +131,12 @@ module penstock_score_reader #(
 
   // ---- lines that came ----
 
-  logic [511:0] memory[0:DEPTH-1];
+  logic [DATA-1:0] memory[0:DEPTH-1];
   logic [INDEX-1:0] put_q, get_q;
   logic [COUNT-1:0] held_q;  // in the memory
   logic head_valid_q, fetch;
-  logic [511:0] head_q;
-  assign unused = ^{m_axi_rid, m_axi_rresp[0], end_bytes[5:0], both[1023:512]};
+  logic [DATA-1:0] head_q;
+  assign unused = ^{m_axi_rid, m_axi_rresp[0], end_bytes[5:0], both[2*DATA-1:DATA]};
   assign m_axi_rready = !bursts_empty;
   assign push = m_axi_rvalid && m_axi_rready;
   assign fetch = held_q != '0 && (!head_valid_q || pop);
@@ -168,7 +169,7 @@ module penstock_score_reader #(
   logic [2:0] offset;
   logic [26:0] part_lines, part_beats, lines_done_q, beats_done_q;
   logic primed_q, primes, needs_line, makes, out_free, out_valid_q;
-  logic [511:0] before_q, out_q;
+  logic [DATA-1:0] before_q, out_q;
   assign {offset, part_lines, part_beats} = parts[parts_get_q[1:0]];
   assign primes = offset != '0 && !primed_q;
   assign needs_line = lines_done_q != part_lines;
@@ -202,12 +203,42 @@ module penstock_score_reader #(
       end
     end
     if (pop) before_q <= head_q;
-    if (makes) out_q <= offset == '0 ? head_q : both[511:0];
+    if (makes) out_q <= offset == '0 ? head_q : both[DATA-1:0];
   end
   assign data_valid_o = out_valid_q;
   assign data_o = out_q;
   assign idle_o = !asking_q && !offer_q && bursts_empty && parts_empty && !out_valid_q &&
       !stopping_q && room_q == COUNT'(DEPTH);
+
+`ifdef FORMAL
+  // Lines are asked for, come, and stand in the memory or at its head; with the free places they are
+  // always DEPTH. Memory gives what was asked for and no more.
+  logic f_reset_q = 1'b0;
+  logic [COUNT-1:0] f_due_q;  // of bursts that were taken
+  logic [COUNT-1:0] f_offered;
+  assign f_offered = offer_q ? COUNT'(offer_length_q) + COUNT'(1) : '0;
+  always_ff @(posedge clk_i) begin
+    f_reset_q <= 1'b1;
+    if (!f_reset_q) assume (!rst_ni);
+    assume (!m_axi_rvalid || f_due_q != '0);
+    assume (request_bytes_i >= 32'd8 && request_bytes_i < 32'h8000_0000);
+    if (!rst_ni) f_due_q <= '0;
+    else f_due_q <= f_due_q + (m_axi_arvalid && m_axi_arready ? f_offered : '0) - COUNT'(push);
+    if (f_reset_q && rst_ni) begin
+      assert (offer_length_q < 8'd64 || !offer_q);
+      assert (room_q <= COUNT'(DEPTH) && f_due_q <= COUNT'(DEPTH) && held_q <= COUNT'(DEPTH));
+      assert ((COUNT + 2)'(room_q) + (COUNT + 2)'(f_offered) + (COUNT + 2)'(f_due_q) +
+              (COUNT + 2)'(held_q) + (COUNT + 2)'(head_valid_q) == (COUNT + 2)'(DEPTH));
+      assert (!push || held_q != COUNT'(DEPTH));
+      assert (!asking_q || lines_q != '0);
+      if ($past(rst_ni) && $past(m_axi_arvalid) && !$past(m_axi_arready))
+        assert (m_axi_arvalid && $stable(m_axi_araddr) && $stable(m_axi_arlen));
+      if (m_axi_arvalid)
+        assert ({1'b0, m_axi_araddr[11:6]} + {1'b0, m_axi_arlen[5:0]} <= 7'd63);
+      cover (m_axi_arvalid && m_axi_arlen == 8'd63);
+    end
+  end
+`endif
 endmodule
 
 `default_nettype wire

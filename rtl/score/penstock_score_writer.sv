@@ -4,15 +4,16 @@
 `default_nettype none
 
 module penstock_score_writer #(
-    parameter int unsigned DEPTH = 32  // writes that wait, a power of two
+    parameter int unsigned DEPTH = 32,  // writes that wait, a power of two
+    parameter int unsigned DATA = 512  // bits of a line; smaller only in proofs
 ) (
     input wire logic clk_i,
     input wire logic rst_ni,
     input wire logic put_valid_i,
     output logic put_ready_o,
     input wire logic [57:0] put_line_i,
-    input wire logic [63:0] put_strobe_i,
-    input wire logic [511:0] put_data_i,
+    input wire logic [DATA/8-1:0] put_strobe_i,
+    input wire logic [DATA-1:0] put_data_i,
     input wire logic put_tag_i,  // comes back with an error
     output logic idle_o,  // everything that was taken is acknowledged
     input wire logic clear_i,
@@ -27,8 +28,8 @@ module penstock_score_writer #(
     output logic [7:0] m_axi_awlen,
     output logic m_axi_wvalid,
     input wire logic m_axi_wready,
-    output logic [511:0] m_axi_wdata,
-    output logic [63:0] m_axi_wstrb,
+    output logic [DATA-1:0] m_axi_wdata,
+    output logic [DATA/8-1:0] m_axi_wstrb,
     output logic m_axi_wlast,
     input wire logic m_axi_bvalid,
     output logic m_axi_bready,
@@ -36,7 +37,7 @@ module penstock_score_writer #(
     input wire logic [1:0] m_axi_bresp
 );
   localparam int unsigned INDEX = $clog2(DEPTH);
-  localparam int unsigned ENTRY = 1 + 58 + 64 + 512;
+  localparam int unsigned ENTRY = 1 + 58 + DATA / 8 + DATA;
 
   // An entry stays in the ring until its response came: the pointers follow one another.
   logic [ENTRY-1:0] ring[0:DEPTH-1];
@@ -46,8 +47,8 @@ module penstock_score_writer #(
   logic unused;
   /* verilator lint_on UNUSEDSIGNAL */
   logic [57:0] line_q;
-  logic [63:0] strobe_q;
-  logic [511:0] data_q;
+  logic [DATA/8-1:0] strobe_q;
+  logic [DATA-1:0] data_q;
   logic [58:0] names[0:DEPTH-1];  // tag and line, for errors
   logic [ENTRY-1:0] next;
   assign full = put_q == {~done_q[INDEX], done_q[INDEX-1:0]};
@@ -102,6 +103,41 @@ module penstock_score_writer #(
   assign m_axi_wstrb = strobe_q;
   assign m_axi_wlast = 1'b1;
   assign m_axi_bready = 1'b1;
+
+`ifdef FORMAL
+  // Every write that is taken gets an address, then its data, then one response. Memory answers what
+  // it got and no more.
+  logic f_reset_q = 1'b0;
+  logic [INDEX:0] f_waiting_q;  // data taken, no response yet
+  logic [INDEX:0] f_under_way, f_sent;
+  assign f_under_way = put_q - done_q;
+  assign f_sent = send_q - done_q;
+  always_ff @(posedge clk_i) begin
+    f_reset_q <= 1'b1;
+    if (!f_reset_q) assume (!rst_ni);
+    assume (!m_axi_bvalid || f_waiting_q != '0);
+    if (!rst_ni) f_waiting_q <= '0;
+    else f_waiting_q <= f_waiting_q + (INDEX + 1)'(sent) - (INDEX + 1)'(done);
+    if (f_reset_q && rst_ni) begin
+      assert (f_under_way <= (INDEX + 1)'(DEPTH));
+      assert (f_sent <= f_under_way && f_waiting_q <= f_sent);
+      assert (f_sent == f_waiting_q + (INDEX + 1)'(offers_q) + (INDEX + 1)'(sends_q));
+      assert (!(offers_q && sends_q));
+      assert (idle_o == (f_waiting_q == '0 && !offers_q && !sends_q && send_q == put_q));
+      if ($past(rst_ni)) begin
+        if ($past(m_axi_awvalid) && !$past(m_axi_awready))
+          assert (m_axi_awvalid && $stable(m_axi_awaddr));
+        if ($past(m_axi_wvalid) && !$past(m_axi_wready))
+          assert (m_axi_wvalid && $stable(m_axi_wstrb) && $stable(m_axi_wdata));
+        if (m_axi_wvalid && !$past(m_axi_wvalid))
+          assert ($past(m_axi_awvalid) && $past(m_axi_awready));
+      end
+      cover (full);
+      cover (done && idle_o == 1'b0 && f_under_way == (INDEX + 1)'(1));
+      cover (error_o && sent && done);
+    end
+  end
+`endif
 endmodule
 
 `default_nettype wire
