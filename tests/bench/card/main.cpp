@@ -27,6 +27,11 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (machines.empty()) machines = machine_names();
   nlohmann::json report;
+  if (std::find(machines.begin(), machines.end(), "systemc") != machines.end()) {
+    const double speed = source_bytes_per_second("systemc", options.latency);
+    report["systemc_source_bytes_per_second"] = speed;
+    if (!silent) fmt::print(stderr, "systemc: reduces {:.2f} GB/s of source bytes\n", speed / 1e9);
+  }
   report["latency"] = {{"read", options.latency.read}, {"write", options.latency.write}};
   for (const std::string& name : machines) {
     const std::vector<std::string> known = machine_names();

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace penstock::bench {
@@ -285,6 +286,26 @@ std::vector<Figure> measure(const std::string& machine, const Options& options, 
   Report report(machine, options, progress);
   report.all();
   return report.take();
+}
+
+double source_bytes_per_second(const std::string& machine, const Latency& latency) {
+  constexpr std::uint64_t kBytes = 16u << 20;
+  constexpr std::size_t kTimes = 5;
+  Bench bench(machine, latency, 3 * kBytes);
+  penstock_descriptor d = record(PENSTOCK_OP_REDUCE, 2, 1);
+  d.type = d.out_type = PENSTOCK_F32;
+  d.count = kBytes / sizeof(float);
+  d.src[1] = kBytes;
+  d.dst[0] = 2 * kBytes;
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < kTimes; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    static_cast<void>(bench.run({d}, 4096));
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return 2 * kBytes / seconds[kTimes / 2];
 }
 
 }  // namespace penstock::bench

@@ -62,5 +62,9 @@ struct Options {
 // All figures of one machine, each printed to stderr as it comes (`progress`).
 std::vector<Figure> measure(const std::string& machine, const Options& options, bool progress);
 
+// Bytes of sources per second of this computer's time at which a machine reduces two sources of
+// 16 MiB of f32: how long who works with the simulation waits. The median of a few.
+double source_bytes_per_second(const std::string& machine, const Latency& latency);
+
 }  // namespace penstock::bench
 #endif
