@@ -36,6 +36,7 @@ struct Side {
     QueueConfig config;
     config.depth = 8;
     config.default_timeout_ms = 2;
+    config.host_memory = false;  // of a list's sources; no card reaches them
     config.windows = {{region.address, kArena / 2, true, true},
                       {region.address + kArena / 2, kArena / 4, true, false},
                       {region.address + kFences, 8192, true, true}};
