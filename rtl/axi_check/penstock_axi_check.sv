@@ -175,8 +175,8 @@ module penstock_axi_check #(
 
   // ---- writes: data in the order of the addresses, then one response for each ----
 
-  localparam int unsigned WRITES = IDS * DEPTH;
-  localparam int unsigned WRITE_BITS = $clog2(WRITES);
+  localparam int unsigned WRITE_BITS = $clog2(IDS * DEPTH);
+  localparam int unsigned WRITES = 1 << WRITE_BITS;  // where head and tail wrap
 
   logic [7:0]            w_len_q[0:WRITES-1];  // of the writes whose data is not complete
   logic [ID_BITS-1:0]    w_id_q[0:WRITES-1];
