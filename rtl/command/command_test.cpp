@@ -184,6 +184,25 @@ TEST_F(Command, DoorbellsOutOfRangeStopTheirQueue) {
   }
 }
 
+// Behind the last doorbell, and not behind what was fetched.
+TEST_F(Command, ADoorbellDoesNotGoBackwardsBeforeAnythingIsFetched) {
+  CommandRig& rig = start(6);
+  CommandQueue& q = queue(0);
+  rig.dut->enable_i = 0;
+  for (int i = 0; i < 6; ++i) q.submit(make(PENSTOCK_OP_NOP, 0, 0), {});
+  q.doorbell();
+  for (int i = 0; i < 200; ++i) rig.tick();
+  EXPECT_EQ(rig.begun, 0u);
+  EXPECT_FALSE(q.write(reg::kTail, kStart + 5));
+  ASSERT_EQ(rig.reports.size(), 1u);
+  EXPECT_EQ(rig.reports.back().code, 3u);
+  EXPECT_EQ(rig.reports.back().address, kStart + 5);
+  EXPECT_EQ(q.read(reg::kTail), kStart + 6);
+  rig.dut->enable_i = 1;
+  for (int i = 0; i < 500; ++i) rig.tick();
+  EXPECT_EQ(rig.begun, 0u);
+}
+
 // What queue q works on: 8 KiB of its own.
 std::uint64_t area(std::uint32_t q) { return kPool + 0x100000 + q * 0x2000; }
 std::uint64_t fence(std::uint32_t q) { return kPool + q * 64; }

@@ -211,8 +211,8 @@ module penstock_score_reader #(
       !stopping_q && room_q == COUNT'(DEPTH);
 
 `ifdef FORMAL
-  // Lines are asked for, come, and stand in the memory or at its head; with the free places they are
-  // always DEPTH. Memory gives what was asked for and no more.
+  // Lines are asked for, come, and stand in the memory or at its head; with the free places they
+  // are always DEPTH. Memory gives what was asked for and no more.
   logic f_reset_q = 1'b0;
   logic [COUNT-1:0] f_due_q;  // of bursts that were taken
   logic [COUNT-1:0] f_offered;

@@ -105,8 +105,8 @@ module penstock_score_writer #(
   assign m_axi_bready = 1'b1;
 
 `ifdef FORMAL
-  // Every write that is taken gets an address, then its data, then one response. Memory answers what
-  // it got and no more.
+  // Every write that is taken gets an address, then its data, then one response. Memory answers
+  // what it got and no more.
   logic f_reset_q = 1'b0;
   logic [INDEX:0] f_waiting_q;  // data taken, no response yet
   logic [INDEX:0] f_under_way, f_sent;
