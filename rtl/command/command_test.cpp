@@ -203,6 +203,34 @@ TEST_F(Command, ADoorbellDoesNotGoBackwardsBeforeAnythingIsFetched) {
   EXPECT_EQ(rig.begun, 0u);
 }
 
+// Up to a window's last byte, and one element more, in every type.
+TEST_F(Command, AnOperandHasAsManyBytesAsItsTypeSays) {
+  struct Size {
+    std::uint8_t type;
+    std::uint64_t bytes;
+  };
+  const Size sizes[] = {{PENSTOCK_INT8, 1},   {PENSTOCK_UINT8, 1}, {PENSTOCK_INT32, 4},
+                        {PENSTOCK_UINT32, 4}, {PENSTOCK_INT64, 8}, {PENSTOCK_UINT64, 8},
+                        {PENSTOCK_F16, 2},    {PENSTOCK_F32, 4},   {PENSTOCK_BF16, 2},
+                        {PENSTOCK_F8E4M3, 1}, {PENSTOCK_F8E5M2, 1}};
+  start(5);
+  CommandQueue& q = queue(3, 6);
+  for (const Size& size : sizes)
+    for (const std::uint64_t more : {0, 1}) {
+      penstock_descriptor d = make(PENSTOCK_OP_REDUCE, 2, 1);
+      d.type = d.out_type = size.type;
+      d.count = 8;
+      d.dst[0] = kPool + 0x100000;
+      d.src[0] = kPool + 0x102000;
+      d.src[1] = kPool + kSize - (8 - more) * size.bytes;
+      Expected expected{};
+      if (more != 0) expected = {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[1]};
+      q.submit(d, expected);
+    }
+  q.doorbell();
+  run(100000);
+}
+
 // What queue q works on: 8 KiB of its own.
 std::uint64_t area(std::uint32_t q) { return kPool + 0x100000 + q * 0x2000; }
 std::uint64_t fence(std::uint32_t q) { return kPool + q * 64; }
