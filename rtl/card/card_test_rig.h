@@ -32,9 +32,15 @@ class CardRig {
   static constexpr std::uint64_t kBytes = 1 << 20;
   static constexpr std::uint32_t kRingBytes = 0x2000;  // of a queue: 32 records, 32 completions
 
+  static sim::VerilatedCardOptions options_of(const sim::AxiConfig& axi) {
+    sim::VerilatedCardOptions options;
+    options.memory = axi;
+    return options;
+  }
+
   explicit CardRig(const sim::AxiConfig& axi)
       : random(axi.seed * 31 + 7),
-        card({axi, {}}),
+        card(options_of(axi)),
         words_(kBytes / 8),
         rings_(64 * kRingBytes / 8),
         kernels_(scalar_kernels()) {
