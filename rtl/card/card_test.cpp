@@ -412,6 +412,11 @@ TEST_F(Card, SoftResetInTrafficLeavesTheBusClean) {
     for (int i = 0; i < 4; ++i) submit_move(q, kPool + 0x80000, 900);
     run(100000);
     queues_.clear();
+    // A completion is there before memory has confirmed it; only then the queue may be disabled.
+    limit = 20000;
+    while ((rig.read(queue_register(5, PENSTOCK_REGISTER_QUEUE_STATE)) & 2) == 0 && limit > 0)
+      --limit;
+    ASSERT_GT(limit, 0) << "the queue does not fall idle";
     rig.write(queue_register(5, PENSTOCK_REGISTER_QUEUE_CONTROL), 0);
   }
 }

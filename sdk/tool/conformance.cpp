@@ -81,8 +81,8 @@ void add_conformance(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "conformance", "Check an engine's results bit by bit; exit status 1 if one is wrong");
   command->footer(
-      "Examples: penstock conformance --engine simd --quick\n"
-      "          penstock conformance --engine card --bus verilator --quick");
+      "Example: penstock conformance --engine simd --quick\n"
+      "         penstock conformance --engine card --bus verilator --quick");
   auto choice = std::make_shared<ConformanceChoice>();
   command->add_option("--engine", choice->engine, "Engine, by name, or all")
       ->type_name("NAME")
