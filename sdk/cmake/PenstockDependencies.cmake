@@ -52,6 +52,24 @@ if(NOT PENSTOCK_SERVE_MISSING)
   endif()
 endif()
 
+# Ways to reach devices. Each is ON or OFF here, and PENSTOCK_WITH_<NAME> decides otherwise.
+#   PENSTOCK_OPENCL  OpenCL::OpenCL
+#   PENSTOCK_CUDA    PENSTOCK_NVCC, the compiler of the kernels; nothing of it is linked
+#   PENSTOCK_XRT     PENSTOCK_XRT_INCLUDE, PENSTOCK_XRT_COREUTIL and PkgConfig::PENSTOCK_UUID
+find_package(OpenCL QUIET)
+find_path(PENSTOCK_OPENCL_HPP CL/opencl.hpp)
+penstock_optional(OPENCL PENSTOCK_OPENCL NEEDS "ocl-icd-opencl-dev and opencl-clhpp-headers"
+  FOUND "${OpenCL_FOUND}" "${PENSTOCK_OPENCL_HPP}")
+find_program(PENSTOCK_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
+penstock_optional(CUDA PENSTOCK_CUDA NEEDS "nvcc of CUDA 12.8 or newer" FOUND "${PENSTOCK_NVCC}")
+# The pkg-config file of Debian's XRT names libraries that it does not have.
+find_path(PENSTOCK_XRT_INCLUDE xrt/xrt_device.h PATH_SUFFIXES xrt)
+find_library(PENSTOCK_XRT_COREUTIL xrt_coreutil)
+pkg_check_modules(PENSTOCK_UUID QUIET IMPORTED_TARGET uuid)
+penstock_optional(XRT PENSTOCK_XRT NEEDS "libxrt-dev and uuid-dev"
+  FOUND "${PENSTOCK_XRT_INCLUDE}" "${PENSTOCK_XRT_COREUTIL}" "${PENSTOCK_UUID_FOUND}")
+mark_as_advanced(PENSTOCK_OPENCL_HPP PENSTOCK_NVCC PENSTOCK_XRT_INCLUDE PENSTOCK_XRT_COREUTIL)
+
 if(PENSTOCK_TESTS)
   find_package(GTest REQUIRED)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

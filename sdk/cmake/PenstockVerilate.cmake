@@ -36,18 +36,14 @@
 option(PENSTOCK_RTL_COVERAGE "Count the lines and the cover points of the card's models" OFF)
 set(PENSTOCK_RTL_OPTIMISE -O1 CACHE STRING "Optimisation of the card's models")
 
-set(PENSTOCK_VERILATOR)
 find_package(verilator QUIET HINTS $ENV{VERILATOR_ROOT})
 find_program(PENSTOCK_MAKE make)
 find_program(PENSTOCK_YOSYS yosys)
 find_program(PENSTOCK_YOSYS_SMTBMC yosys-smtbmc)
 find_program(PENSTOCK_Z3 z3)
 mark_as_advanced(PENSTOCK_MAKE PENSTOCK_YOSYS PENSTOCK_YOSYS_SMTBMC PENSTOCK_Z3)
-if(verilator_FOUND AND PENSTOCK_MAKE)
-  set(PENSTOCK_VERILATOR ON)
-else()
-  message(STATUS "The card is not simulated: verilator or make is missing")
-endif()
+penstock_optional(VERILATOR PENSTOCK_VERILATOR NEEDS "verilator and make"
+  FOUND ${verilator_FOUND} "${PENSTOCK_MAKE}")
 
 if(PENSTOCK_VERILATOR)
   # Its runtime, once for all models.
