@@ -119,6 +119,38 @@ std::uint32_t check_descriptor(const Capabilities& capabilities,
   return verdict.field == PENSTOCK_FIELD_NONE ? PENSTOCK_OK : PENSTOCK_UNSUPPORTED;
 }
 
+std::uint32_t check_table_width(const Capabilities& capabilities,
+                                const penstock_node_table& table) {
+  const SelectCapabilities& most = capabilities.select;
+  const bool fits = table.capacity <= capabilities.max_rows &&
+                    table.n_resources <= most.max_resources && table.n_bits <= most.max_bits &&
+                    table.n_free <= most.max_free;
+  return fits ? PENSTOCK_OK : PENSTOCK_UNSUPPORTED;
+}
+
+std::uint32_t check_program_operations(const SelectCapabilities& capabilities,
+                                       const penstock_program& program, std::uint64_t* detail) {
+  for (std::uint32_t i = 0; i < program.n_ops; ++i) {
+    const penstock_column_op& op = program.ops[i];
+    *detail = i;
+    if ((capabilities.operations >> op.op & 1) == 0) return PENSTOCK_UNSUPPORTED;
+    if ((capabilities.normalisations >> op.normalise & 1) == 0) return PENSTOCK_UNSUPPORTED;
+  }
+  *detail = PENSTOCK_MAX_OPS;
+  if ((capabilities.ties >> program.tie & 1) == 0 || program.best > capabilities.max_best)
+    return PENSTOCK_UNSUPPORTED;
+  *detail = 0;
+  return PENSTOCK_OK;
+}
+
+std::uint32_t check_task_demands(const SelectCapabilities& capabilities,
+                                 const penstock_task& task) {
+  const bool asks_domains = task.n_domain_terms != 0 || task.n_raises != 0;
+  return (task.gpu_count == 0 || capabilities.gpus) && (!asks_domains || capabilities.domains)
+             ? PENSTOCK_OK
+             : PENSTOCK_UNSUPPORTED;
+}
+
 Status describe_refusal(const penstock_descriptor& d, std::uint32_t status, std::uint32_t field,
                         std::uint64_t detail) {
   if (status == PENSTOCK_OK) return {};

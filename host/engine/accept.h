@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "penstock/descriptor/node_table.h"
 #include "penstock/engine/engine.h"
 
 namespace penstock {
@@ -14,6 +15,14 @@ namespace penstock {
 std::uint32_t check_descriptor(const Capabilities& capabilities,
                                const penstock_descriptor& descriptor, std::uint32_t* field,
                                std::uint64_t* detail);
+
+// What a SELECT or UPDATE asks of an engine with these capabilities, of what was checked already
+// (penstock_*_check): PENSTOCK_OK or PENSTOCK_UNSUPPORTED; *detail (never null) gets the index of
+// the operation concerned, PENSTOCK_MAX_OPS when it is none of them. Pure, thread-safe.
+std::uint32_t check_table_width(const Capabilities& capabilities, const penstock_node_table& table);
+std::uint32_t check_program_operations(const SelectCapabilities& capabilities,
+                                       const penstock_program& program, std::uint64_t* detail);
+std::uint32_t check_task_demands(const SelectCapabilities& capabilities, const penstock_task& task);
 
 // A sentence for what a completion or a check says about a descriptor: which field, its value, and
 // what would be right. ok for PENSTOCK_OK.

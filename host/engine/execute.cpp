@@ -3,13 +3,17 @@
 #include <bit>
 #include <cstring>
 
+#include "penstock/engine/device_engine.h"
+
 namespace penstock {
 
-Access::Access(const Queue& queue)
+Access::Access(const Queue& queue, const Unfinished* unfinished, const Device* device)
     : queue_(queue),
       software_pool_(queue.pool() != nullptr && queue.pool()->coherence() == Coherence::software
                          ? queue.pool()
-                         : nullptr) {}
+                         : nullptr),
+      unfinished_(unfinished),
+      device_(device) {}
 
 // A host address may point into a mapping of the pool.
 bool Access::needs_care(const void* data, std::uint64_t bytes) const {
@@ -17,8 +21,14 @@ bool Access::needs_care(const void* data, std::uint64_t bytes) const {
   return software_pool_ != nullptr && software_pool_->address_of(data, bytes, &ignored);
 }
 
+bool Access::hold(const void* data, std::uint64_t bytes) const {
+  if (unfinished_ == nullptr || !unfinished_->writes(data, bytes)) return false;
+  held_ = true;
+  return true;
+}
+
 void Access::observe(const void* data, std::uint64_t bytes) const {
-  if (needs_care(data, bytes)) software_pool_->observe(data, bytes);
+  if (needs_care(data, bytes) && !hold(data, bytes)) software_pool_->observe(data, bytes);
 }
 void Access::publish(const void* data, std::uint64_t bytes) const {
   if (needs_care(data, bytes)) software_pool_->publish(data, bytes);
@@ -26,7 +36,9 @@ void Access::publish(const void* data, std::uint64_t bytes) const {
 
 const std::byte* Access::source(penstock_address address, std::uint64_t bytes) const {
   const std::byte* data = queue_.resolve(address, bytes, false);
-  if (data != nullptr) observe(data, bytes);
+  if (data == nullptr || hold(data, bytes)) return nullptr;
+  if (device_ != nullptr && !device_->host_reads(data, bytes)) return nullptr;
+  observe(data, bytes);
   return data;
 }
 std::byte* Access::shared(penstock_address address, std::uint64_t bytes) const {
@@ -44,18 +56,13 @@ bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t
 
 namespace {
 
-// Pointers of one COPY or REDUCE. Destinations are resolved and compared before any source is
-// observed, so that a refused descriptor leaves even the caches alone.
-struct Operands {
-  const void* src[PENSTOCK_MAX_SOURCES];
-  void* dst[PENSTOCK_MAX_DESTINATIONS];
-};
-
 struct OperandBytes {
   std::uint64_t src, dst;
   bool in_place;  // a destination may be a source exactly
 };
 
+// Destinations are resolved and compared before any source is observed, so that a refused
+// descriptor leaves even the caches alone.
 Outcome resolve_operands(const Access& access, const penstock_descriptor& d,
                          const penstock_address* src, const OperandBytes& bytes, Operands* out) {
   for (std::uint32_t i = 0; i < d.n_dst; ++i) {
@@ -114,25 +121,18 @@ Outcome read_weights(const Access& access, const penstock_descriptor& d, Operand
 
 }  // namespace
 
-Outcome execute_copy(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
-  if (d.count == 0) return {};
-  Operands operands;
-  const Outcome outcome =
-      resolve_operands(access, d, d.src, OperandBytes{d.count, d.count, true}, &operands);
-  if (!outcome.ok()) return outcome;
-  const bool stream = (d.flags & PENSTOCK_FLAG_STREAM) != 0;
-  kernels.copy(operands.dst, d.n_dst, operands.src[0], d.count, stream);
-  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], d.count);
-  return {};
+Outcome prepare_copy(const Access& access, const penstock_descriptor& d, Operands* operands) {
+  return resolve_operands(access, d, d.src, OperandBytes{d.count, d.count, true}, operands);
 }
 
-Outcome execute_reduce(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
-  if (d.count == 0) return {};
+Outcome prepare_reduce(const Access& access, const penstock_descriptor& d,
+                       PreparedReduce* prepared) {
   penstock_address list[PENSTOCK_MAX_SOURCES];
   const penstock_address* sources = nullptr;
   Outcome outcome = read_sources(access, d, list, &sources);
   if (!outcome.ok()) return outcome;
-  ReduceArguments a{d.type, d.redop, d.n_src, d.n_dst, nullptr, nullptr, d.count, d.scale};
+  ReduceArguments& a = prepared->arguments;
+  a = {d.type, d.redop, d.n_src, d.n_dst, nullptr, nullptr, d.count, d.scale};
   a.stream = (d.flags & PENSTOCK_FLAG_STREAM) != 0;
   a.out_type = d.out_type;
   a.block = d.block;
@@ -140,36 +140,28 @@ Outcome execute_reduce(const Access& access, const Kernels& kernels, const penst
                                                               penstock_type_size(d.out_type));
   const OperandBytes bytes{a.bytes(), penstock_operand_bytes(d.out_type, d.block, d.count),
                            one_size};
-  Operands operands;
+  Operands& operands = prepared->operands;
   outcome = resolve_operands(access, d, sources, bytes, &operands);
   if (!outcome.ok()) return outcome;
   a.src = operands.src;
   a.dst = operands.dst;
-  union {
-    float f32[PENSTOCK_MAX_SOURCES];
-    double f64[PENSTOCK_MAX_SOURCES];
-  } weights;
-  if ((d.flags & PENSTOCK_FLAG_WEIGHTS) != 0) {
-    outcome = d.type == PENSTOCK_F64 ? read_weights(access, d, &operands, weights.f64, &a.n_src)
-                                     : read_weights(access, d, &operands, weights.f32, &a.n_src);
-    if (!outcome.ok()) return outcome;
-    a.weights = &weights;
-  }
-  kernels.reduce(a);
-  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], bytes.dst);
-  return {};
+  prepared->dst_bytes = bytes.dst;
+  if ((d.flags & PENSTOCK_FLAG_WEIGHTS) == 0) return {};
+  a.weights = &prepared->weights;
+  return d.type == PENSTOCK_F64
+             ? read_weights(access, d, &operands, prepared->weights.f64, &a.n_src)
+             : read_weights(access, d, &operands, prepared->weights.f32, &a.n_src);
 }
 
-Outcome execute_outer_step(const Access& access, const Kernels& kernels,
-                           const penstock_descriptor& d) {
-  if (d.count == 0) return {};
+Outcome prepare_outer_step(const Access& access, const penstock_descriptor& d,
+                           PreparedOuterStep* prepared) {
   penstock_address list[PENSTOCK_MAX_SOURCES];
   const penstock_address* sources = nullptr;
   Outcome outcome = read_sources(access, d, list, &sources);
   if (!outcome.ok()) return outcome;
   const std::uint64_t state_bytes = d.count * sizeof(float);
   const OperandBytes bytes{penstock_operand_bytes(d.type, d.block, d.count), state_bytes, false};
-  Operands operands;
+  Operands& operands = prepared->operands;
   outcome = resolve_operands(access, d, sources, bytes, &operands);
   if (!outcome.ok()) return outcome;
   // Destinations are read, too.
@@ -177,7 +169,8 @@ Outcome execute_outer_step(const Access& access, const Kernels& kernels,
     if (access.shared(d.dst[i], state_bytes) == nullptr)
       return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[i]};
   }
-  OuterStepArguments a{};
+  prepared->dst_bytes = state_bytes;
+  OuterStepArguments& a = prepared->arguments;
   a.type = d.type;
   a.block = d.block;
   a.n_src = d.n_src;
@@ -187,8 +180,40 @@ Outcome execute_outer_step(const Access& access, const Kernels& kernels,
   a.count = d.count;
   a.learning_rate = std::bit_cast<float>(static_cast<std::uint32_t>(d.scale));
   a.momentum_factor = std::bit_cast<float>(static_cast<std::uint32_t>(d.scale >> 32));
-  kernels.outer_step(a);
-  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], state_bytes);
+  return {};
+}
+
+Outcome execute_copy(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
+  if (d.count == 0) return {};
+  Operands operands;
+  const Outcome outcome = prepare_copy(access, d, &operands);
+  if (!outcome.ok()) return outcome;
+  const bool stream = (d.flags & PENSTOCK_FLAG_STREAM) != 0;
+  kernels.copy(operands.dst, d.n_dst, operands.src[0], d.count, stream);
+  for (std::uint32_t i = 0; i < d.n_dst; ++i) access.publish(operands.dst[i], d.count);
+  return {};
+}
+
+Outcome execute_reduce(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
+  if (d.count == 0) return {};
+  PreparedReduce prepared;
+  const Outcome outcome = prepare_reduce(access, d, &prepared);
+  if (!outcome.ok()) return outcome;
+  kernels.reduce(prepared.arguments);
+  for (std::uint32_t i = 0; i < d.n_dst; ++i)
+    access.publish(prepared.operands.dst[i], prepared.dst_bytes);
+  return {};
+}
+
+Outcome execute_outer_step(const Access& access, const Kernels& kernels,
+                           const penstock_descriptor& d) {
+  if (d.count == 0) return {};
+  PreparedOuterStep prepared;
+  const Outcome outcome = prepare_outer_step(access, d, &prepared);
+  if (!outcome.ok()) return outcome;
+  kernels.outer_step(prepared.arguments);
+  for (std::uint32_t i = 0; i < d.n_dst; ++i)
+    access.publish(prepared.operands.dst[i], prepared.dst_bytes);
   return {};
 }
 

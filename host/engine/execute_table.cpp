@@ -6,15 +6,8 @@
 namespace penstock {
 namespace {
 
-// A node table that was found sound, and the copy of its header that the kernels work with: the
-// geometry that was checked stays the one in use, whatever happens to shared memory meanwhile.
-struct Table {
-  std::byte* data = nullptr;
-  penstock_node_table header;
-  TableView view;
-};
-
-Outcome open_table(const Access& access, penstock_address address, bool for_write, Table* table) {
+Outcome open_table(const Access& access, penstock_address address, bool for_write,
+                   OpenTable* table) {
   const std::byte* start = access.source(address, sizeof(penstock_node_table));
   if (start == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_TABLE, address};
   std::memcpy(&table->header, start, sizeof(penstock_node_table));
@@ -28,15 +21,15 @@ Outcome open_table(const Access& access, penstock_address address, bool for_writ
   return {};
 }
 
-// The fields of the header that operations change.
-void close_table(const Access& access, const Table& table) {
+}  // namespace
+
+void close_table(const Access& access, const OpenTable& table) {
   auto* shared = reinterpret_cast<penstock_node_table*>(table.data);
   shared->rows = table.header.rows;
   shared->generation = table.header.generation;
   access.publish(shared, sizeof(*shared));
 }
 
-// The cells that a commit of `task` to `row` touches.
 void publish_commit(const Access& access, const TableView& view, const penstock_task& task,
                     std::uint32_t row) {
   const auto cell = [&](std::int64_t* base, std::uint32_t index) {
@@ -91,17 +84,17 @@ void publish_update(const Access& access, const TableView& view, const penstock_
   access.publish(view.column(base, update.column) + update.row, sizeof(std::int64_t));
 }
 
-}  // namespace
-
-Outcome execute_select(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
-  const bool commit = (d.flags & PENSTOCK_FLAG_COMMIT) != 0;
-  Table table;
-  const Outcome opened = open_table(access, d.src[0], commit, &table);
+Outcome prepare_select(const Access& access, const penstock_descriptor& d,
+                       PreparedSelect* prepared) {
+  prepared->commit = (d.flags & PENSTOCK_FLAG_COMMIT) != 0;
+  prepared->n = 0;
+  OpenTable& table = prepared->table;
+  const Outcome opened = open_table(access, d.src[0], prepared->commit, &table);
   if (!opened.ok()) return opened;
 
   const std::byte* program_data = access.source(d.src[1], sizeof(penstock_program));
   if (program_data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_PROGRAM, d.src[1]};
-  penstock_program program;
+  penstock_program& program = prepared->program;
   std::memcpy(&program, program_data, sizeof(program));
   Outcome outcome;
   outcome.status = penstock_program_check(&program, &table.header, &outcome.detail);
@@ -119,33 +112,23 @@ Outcome execute_select(const Access& access, const Kernels& kernels, const penst
       overlaps(results, result_bytes, tasks, task_bytes))
     return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_DST, d.dst[0]};
 
-  // All tasks are looked at before the first is placed, so that a malformed one changes nothing;
-  // each once more when its turn comes, because its memory may be another process's.
+  // All tasks are looked at before the first is placed, so that a malformed one changes nothing.
   penstock_task task;
   for (std::uint64_t i = 0; i < d.count; ++i) {
     std::memcpy(&task, tasks + i * sizeof(task), sizeof(task));
     const std::uint32_t status = penstock_task_check(&task, &program, &table.header);
     if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_TASK, i};
   }
-  for (std::uint64_t i = 0; i < d.count; ++i) {
-    std::memcpy(&task, tasks + i * sizeof(task), sizeof(task));
-    if (penstock_task_check(&task, &program, &table.header) != PENSTOCK_OK) {
-      outcome = {PENSTOCK_CORRUPT, PENSTOCK_FIELD_TASK, i};
-      break;
-    }
-    penstock_result result;
-    kernels.select(table.view, program, task, commit, &result);
-    std::memcpy(results + i * sizeof(result), &result, sizeof(result));
-    if (commit && result.status == PENSTOCK_OK)
-      publish_commit(access, table.view, task, static_cast<std::uint32_t>(result.row));
-  }
-  if (commit) close_table(access, table);
-  access.publish(results, result_bytes);
-  return outcome;
+  prepared->tasks = tasks;
+  prepared->results = results;
+  prepared->n = d.count;
+  return {};
 }
 
-Outcome execute_update(const Access& access, const penstock_descriptor& d) {
-  Table table;
+Outcome prepare_update(const Access& access, const penstock_descriptor& d,
+                       PreparedUpdate* prepared) {
+  prepared->n = 0;
+  OpenTable& table = prepared->table;
   const Outcome opened = open_table(access, d.src[0], true, &table);
   if (!opened.ok()) return opened;
   if (d.count == 0) return {};
@@ -154,11 +137,46 @@ Outcome execute_update(const Access& access, const penstock_descriptor& d) {
   if (data == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[1]};
   if (overlaps(data, bytes, table.data, table.header.bytes))
     return {PENSTOCK_INVALID_ARGUMENT, PENSTOCK_FIELD_SRC, d.src[1]};
-  const auto* updates = reinterpret_cast<const penstock_update*>(data);
+  prepared->updates = reinterpret_cast<const penstock_update*>(data);
+  prepared->n = d.count;
+  return {};
+}
+
+Outcome execute_select(const Access& access, const Kernels& kernels, const penstock_descriptor& d) {
+  PreparedSelect prepared;
+  Outcome outcome = prepare_select(access, d, &prepared);
+  if (!outcome.ok() || prepared.n == 0) return outcome;
+  OpenTable& table = prepared.table;
+  // Each task is looked at once more when its turn comes, because its memory may be another
+  // process's.
+  penstock_task task;
+  for (std::uint64_t i = 0; i < prepared.n; ++i) {
+    std::memcpy(&task, prepared.tasks + i * sizeof(task), sizeof(task));
+    if (penstock_task_check(&task, &prepared.program, &table.header) != PENSTOCK_OK) {
+      outcome = {PENSTOCK_CORRUPT, PENSTOCK_FIELD_TASK, i};
+      break;
+    }
+    penstock_result result;
+    kernels.select(table.view, prepared.program, task, prepared.commit, &result);
+    std::memcpy(prepared.results + i * sizeof(result), &result, sizeof(result));
+    if (prepared.commit && result.status == PENSTOCK_OK)
+      publish_commit(access, table.view, task, static_cast<std::uint32_t>(result.row));
+  }
+  if (prepared.commit) close_table(access, table);
+  access.publish(prepared.results, prepared.n * sizeof(penstock_result));
+  return outcome;
+}
+
+Outcome execute_update(const Access& access, const penstock_descriptor& d) {
+  PreparedUpdate prepared;
+  const Outcome outcome = prepare_update(access, d, &prepared);
+  if (!outcome.ok() || prepared.n == 0) return outcome;
+  const OpenTable& table = prepared.table;
   std::uint64_t bad_index = 0;
-  const std::uint32_t status = apply_updates(table.view, updates, d.count, &bad_index);
+  const std::uint32_t status = apply_updates(table.view, prepared.updates, prepared.n, &bad_index);
   if (status != PENSTOCK_OK) return {status, PENSTOCK_FIELD_UPDATE, bad_index};
-  for (std::uint64_t i = 0; i < d.count; ++i) publish_update(access, table.view, updates[i]);
+  for (std::uint64_t i = 0; i < prepared.n; ++i)
+    publish_update(access, table.view, prepared.updates[i]);
   close_table(access, table);
   return {};
 }

@@ -5,39 +5,9 @@
 #include "penstock/engine/accept.h"
 #include "penstock/engine/execute.h"
 #include "penstock/engine/float_environment.h"
-#include "penstock/memory/fence.h"
 
 namespace penstock {
 namespace {
-
-constexpr std::uint64_t kNsPerMs = 1'000'000;
-
-// What a WAIT or BARRIER finds now: held back, with the detail that it would have after its
-// deadline, or how it ends.
-struct Holding {
-  bool held = false;
-  Outcome outcome;
-};
-
-Holding look_at_fence(const Queue& queue, const penstock_descriptor& d) {
-  std::byte* line = queue.resolve(d.src[0], PENSTOCK_CACHE_LINE, false);
-  if (line == nullptr) return {false, {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]}};
-  const std::uint64_t value = Fence(*queue.pool(), line).load();
-  return {value < d.src[1], {PENSTOCK_OK, PENSTOCK_FIELD_NONE, value}};
-}
-
-// Signalling again at each look changes nothing: the fence is there already.
-Holding look_at_barrier(const Queue& queue, const penstock_descriptor& d) {
-  std::byte* own = queue.resolve(d.dst[0], PENSTOCK_CACHE_LINE, true);
-  if (own == nullptr) return {false, {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[0]}};
-  std::byte* lines = queue.resolve(d.src[0], d.count * PENSTOCK_CACHE_LINE, false);
-  if (lines == nullptr) return {false, {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_SRC, d.src[0]}};
-  Fence(*queue.pool(), own).signal(d.src[1]);
-  for (std::uint64_t i = 0; i < d.count; ++i)
-    if (!Fence(*queue.pool(), lines + i * PENSTOCK_CACHE_LINE).reached(d.src[1]))
-      return {true, {PENSTOCK_OK, PENSTOCK_FIELD_NONE, i}};
-  return {};
-}
 
 class HostEngine final : public Engine {
  public:
@@ -52,10 +22,6 @@ class HostEngine final : public Engine {
   const Kernels* direct_kernels() const override { return kernels_.get(); }
 
  private:
-  enum class Progress { completed, blocked };
-
-  // WAIT and BARRIER.
-  Progress wait(Queue& queue, const penstock_descriptor& d) const;
   Outcome run(const Queue& queue, const penstock_descriptor& d) const;
 
   const Capabilities capabilities_;
@@ -74,33 +40,15 @@ std::uint32_t HostEngine::advance(Queue& queue) {
       outcome.status = check_descriptor(capabilities_, *front, &outcome.field, &outcome.detail);
       if (outcome.ok() &&
           (front->opcode == PENSTOCK_OP_WAIT || front->opcode == PENSTOCK_OP_BARRIER)) {
-        if (wait(queue, *front) == Progress::blocked) break;
-        ++completions;
-        continue;
+        if (!wait_is_over(queue, *front, &outcome)) break;
+      } else if (outcome.ok()) {
+        outcome = run(queue, *front);
       }
-      if (outcome.ok()) outcome = run(queue, *front);
     }
     queue.complete(outcome.status, outcome.field, outcome.detail);
     ++completions;
   }
   return completions;
-}
-
-HostEngine::Progress HostEngine::wait(Queue& queue, const penstock_descriptor& d) const {
-  const Holding holding =
-      d.opcode == PENSTOCK_OP_BARRIER ? look_at_barrier(queue, d) : look_at_fence(queue, d);
-  if (!holding.held) {
-    queue.complete(holding.outcome.status, holding.outcome.field, holding.outcome.detail);
-    return Progress::completed;
-  }
-  const std::uint64_t now = queue.pool()->platform().now_ns();
-  if (queue.wait_began_ns == 0) queue.wait_began_ns = now != 0 ? now : 1;
-  const std::uint64_t timeout_ms =
-      d.timeout_ms != 0 ? d.timeout_ms : queue.config().default_timeout_ms;
-  if (now < queue.wait_began_ns || now - queue.wait_began_ns < timeout_ms * kNsPerMs)
-    return Progress::blocked;
-  queue.complete(PENSTOCK_DEADLINE_EXCEEDED, PENSTOCK_FIELD_NONE, holding.outcome.detail);
-  return Progress::completed;
 }
 
 Outcome HostEngine::run(const Queue& queue, const penstock_descriptor& d) const {
@@ -119,14 +67,11 @@ Outcome HostEngine::run(const Queue& queue, const penstock_descriptor& d) const 
     case PENSTOCK_OP_UPDATE:
       return execute_update(access, d);
     case PENSTOCK_OP_SIGNAL:
-      break;
+      return execute_signal(access, queue, d);
     default:
       PENSTOCK_CHECK(false, "opcode {} was not checked", d.opcode);
+      return {};
   }
-  std::byte* line = access.resolve(d.dst[0], PENSTOCK_CACHE_LINE, true);
-  if (line == nullptr) return {PENSTOCK_OUT_OF_RANGE, PENSTOCK_FIELD_DST, d.dst[0]};
-  Fence(*queue.pool(), line).signal(d.src[0]);
-  return {};
 }
 
 }  // namespace

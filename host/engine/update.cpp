@@ -11,31 +11,46 @@ namespace {
 
 // Where a field's cells are and what one may hold. Those of domains and counts are int32.
 struct Cells {
-  std::int64_t* base;
   std::uint32_t columns;
   std::int64_t min;
   std::int64_t max;
 };
 
-Cells cells_of(const TableView& table, std::uint32_t field) {
-  const penstock_node_table& header = *table.header;
+Cells cells_of(const penstock_node_table& header, std::uint32_t field) {
   switch (field) {
     case PENSTOCK_UPDATE_ALLOCATABLE:
-      return {table.allocatable, header.n_resources, 0, PENSTOCK_MAX_QUANTITY};
     case PENSTOCK_UPDATE_REQUESTED:
-      return {table.requested, header.n_resources, 0, PENSTOCK_MAX_QUANTITY};
     case PENSTOCK_UPDATE_SCORED:
-      return {table.scored, header.n_resources, 0, PENSTOCK_MAX_QUANTITY};
+      return {header.n_resources, 0, PENSTOCK_MAX_QUANTITY};
     case PENSTOCK_UPDATE_GPU:
-      return {table.gpu, header.n_gpus, 0, 1000};
+      return {header.n_gpus, 0, 1000};
     case PENSTOCK_UPDATE_FREE:
-      return {table.free, header.n_free, -PENSTOCK_MAX_FREE_VALUE, PENSTOCK_MAX_FREE_VALUE};
+      return {header.n_free, -PENSTOCK_MAX_FREE_VALUE, PENSTOCK_MAX_FREE_VALUE};
+    case PENSTOCK_UPDATE_DOMAIN:
+      return {header.n_domains, -1, std::int64_t{header.capacity} - 1};
+    case PENSTOCK_UPDATE_COUNT:
+      return {header.n_counts, 0, PENSTOCK_MAX_DOMAIN_COUNT};
+    default:
+      return {0, 0, 0};
   }
-  if (field == PENSTOCK_UPDATE_DOMAIN)
-    return {nullptr, header.n_domains, -1, std::int64_t{header.capacity} - 1};
-  if (field == PENSTOCK_UPDATE_COUNT)
-    return {nullptr, header.n_counts, 0, PENSTOCK_MAX_DOMAIN_COUNT};
-  return {nullptr, 0, 0, 0};
+}
+
+// Of a field with int64 cells; null for any other.
+std::int64_t* base_of(const TableView& table, std::uint32_t field) {
+  switch (field) {
+    case PENSTOCK_UPDATE_ALLOCATABLE:
+      return table.allocatable;
+    case PENSTOCK_UPDATE_REQUESTED:
+      return table.requested;
+    case PENSTOCK_UPDATE_SCORED:
+      return table.scored;
+    case PENSTOCK_UPDATE_GPU:
+      return table.gpu;
+    case PENSTOCK_UPDATE_FREE:
+      return table.free;
+    default:
+      return nullptr;
+  }
 }
 
 // The cell of a DOMAIN or COUNT, null for any other field.
@@ -54,9 +69,43 @@ penstock_update private_copy(const penstock_update& update) {
   return copy;
 }
 
-// What can be said of an update without looking at a cell.
-std::uint32_t check(const TableView& table, const penstock_update& update) {
-  const penstock_node_table& header = *table.header;
+std::int64_t read(const TableView& table, const penstock_update& update) {
+  if (update.field == PENSTOCK_UPDATE_ROWS) return table.header->rows;
+  if (update.field == PENSTOCK_UPDATE_BIT)
+    return (table.bit_column(update.column)[update.row / 64] >> (update.row % 64)) & 1;
+  if (const std::int32_t* cell = small_cell(table, update)) return *cell;
+  return table.column(base_of(table, update.field), update.column)[update.row];
+}
+
+void write(const TableView& table, const penstock_update& update, std::int64_t value) {
+  if (update.field == PENSTOCK_UPDATE_ROWS) {
+    table.header->rows = static_cast<std::uint32_t>(value);
+  } else if (update.field == PENSTOCK_UPDATE_BIT) {
+    std::uint64_t& word = table.bit_column(update.column)[update.row / 64];
+    const std::uint64_t mask = std::uint64_t{1} << (update.row % 64);
+    word = value != 0 ? word | mask : word & ~mask;
+  } else if (std::int32_t* cell = small_cell(table, update)) {
+    *cell = static_cast<std::int32_t>(value);
+  } else {
+    table.column(base_of(table, update.field), update.column)[update.row] = value;
+  }
+}
+
+// Only ADD depends on what the cell holds. False when the sum is out of the cell's bounds.
+bool new_value(const TableView& table, const penstock_update& update, std::int64_t old_value,
+               std::int64_t* value) {
+  if (update.mode == PENSTOCK_UPDATE_SET) {
+    *value = update.value;
+    return true;
+  }
+  const Cells cells = cells_of(*table.header, update.field);
+  return !__builtin_add_overflow(old_value, update.value, value) && *value >= cells.min &&
+         *value <= cells.max;
+}
+
+}  // namespace
+
+std::uint32_t check_update(const penstock_node_table& header, const penstock_update& update) {
   if (update.reserved != 0 || update.mode > PENSTOCK_UPDATE_ADD) return PENSTOCK_INVALID_ARGUMENT;
   if (update.field == PENSTOCK_UPDATE_ROWS) {
     if (update.mode != PENSTOCK_UPDATE_SET || update.column != 0 || update.row != 0)
@@ -70,7 +119,7 @@ std::uint32_t check(const TableView& table, const penstock_update& update) {
       return PENSTOCK_INVALID_ARGUMENT;
     return update.value == 0 || update.value == 1 ? PENSTOCK_OK : PENSTOCK_OUT_OF_RANGE;
   }
-  const Cells cells = cells_of(table, update.field);
+  const Cells cells = cells_of(header, update.field);
   if (update.column >= cells.columns) return PENSTOCK_INVALID_ARGUMENT;
   if (update.field == PENSTOCK_UPDATE_DOMAIN && update.mode != PENSTOCK_UPDATE_SET)
     return PENSTOCK_INVALID_ARGUMENT;
@@ -79,47 +128,11 @@ std::uint32_t check(const TableView& table, const penstock_update& update) {
   return PENSTOCK_OK;
 }
 
-std::int64_t read(const TableView& table, const penstock_update& update) {
-  if (update.field == PENSTOCK_UPDATE_ROWS) return table.header->rows;
-  if (update.field == PENSTOCK_UPDATE_BIT)
-    return (table.bit_column(update.column)[update.row / 64] >> (update.row % 64)) & 1;
-  if (const std::int32_t* cell = small_cell(table, update)) return *cell;
-  return table.column(cells_of(table, update.field).base, update.column)[update.row];
-}
-
-void write(const TableView& table, const penstock_update& update, std::int64_t value) {
-  if (update.field == PENSTOCK_UPDATE_ROWS) {
-    table.header->rows = static_cast<std::uint32_t>(value);
-  } else if (update.field == PENSTOCK_UPDATE_BIT) {
-    std::uint64_t& word = table.bit_column(update.column)[update.row / 64];
-    const std::uint64_t mask = std::uint64_t{1} << (update.row % 64);
-    word = value != 0 ? word | mask : word & ~mask;
-  } else if (std::int32_t* cell = small_cell(table, update)) {
-    *cell = static_cast<std::int32_t>(value);
-  } else {
-    table.column(cells_of(table, update.field).base, update.column)[update.row] = value;
-  }
-}
-
-// Only ADD depends on what the cell holds. False when the sum is out of the cell's bounds.
-bool new_value(const TableView& table, const penstock_update& update, std::int64_t old_value,
-               std::int64_t* value) {
-  if (update.mode == PENSTOCK_UPDATE_SET) {
-    *value = update.value;
-    return true;
-  }
-  const Cells cells = cells_of(table, update.field);
-  return !__builtin_add_overflow(old_value, update.value, value) && *value >= cells.min &&
-         *value <= cells.max;
-}
-
-}  // namespace
-
 std::uint32_t apply_updates(const TableView& table, const penstock_update* updates, std::uint64_t n,
                             std::uint64_t* bad_index) {
   *bad_index = 0;
   for (std::uint64_t i = 0; i < n; i++) {
-    if (const std::uint32_t status = check(table, private_copy(updates[i]));
+    if (const std::uint32_t status = check_update(*table.header, private_copy(updates[i]));
         status != PENSTOCK_OK) {
       *bad_index = i;
       return status;
@@ -132,7 +145,7 @@ std::uint32_t apply_updates(const TableView& table, const penstock_update* updat
   if (!undo) return PENSTOCK_NO_SPACE;
   for (std::uint64_t i = 0; i < n; i++) {
     const penstock_update update = private_copy(updates[i]);
-    std::uint32_t status = check(table, update);
+    std::uint32_t status = check_update(*table.header, update);
     if (status == PENSTOCK_OK) {
       undo[i] = update;
       undo[i].value = read(table, update);

@@ -21,5 +21,8 @@ namespace penstock {
 std::uint32_t apply_updates(const TableView& table, const penstock_update* updates, std::uint64_t n,
                             std::uint64_t* bad_index);
 
+// What can be said of an update without looking at a cell: as above, but for ADD. Pure.
+std::uint32_t check_update(const penstock_node_table& header, const penstock_update& update);
+
 }  // namespace penstock
 #endif
