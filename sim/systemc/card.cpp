@@ -135,14 +135,6 @@ bool Card::write_register(std::uint32_t offset, std::uint32_t value) {
 
 namespace {
 
-std::uint32_t half(std::uint64_t value, std::uint32_t offset) {
-  return static_cast<std::uint32_t>(offset % 8 == 0 ? value : value >> 32);
-}
-void set_half(std::uint64_t* value, std::uint32_t offset, std::uint32_t half) {
-  const std::uint32_t shift = offset % 8 == 0 ? 0 : 32;
-  *value = (*value & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{half} << shift;
-}
-
 bool read_capability(std::uint32_t offset, std::uint32_t* value) {
   using Limits = CardLimits;
   switch (offset) {

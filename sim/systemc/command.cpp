@@ -4,25 +4,15 @@
 #include <cstring>
 
 #include "penstock/sim/systemc/card.h"
+#include "penstock/sim/systemc/memory.h"
 #include "penstock/sim/systemc/register_offsets.h"
 #include "penstock/sim/systemc/selector.h"
 
 namespace penstock::systemc {
 namespace {
 
-constexpr std::uint32_t kAhead = 4;  // records that are fetched ahead, per queue
-
-std::uint32_t half(std::uint64_t value, std::uint32_t offset) {
-  return static_cast<std::uint32_t>(offset % 8 == 0 ? value : value >> 32);
-}
-void set_half(std::uint64_t* value, std::uint32_t offset, std::uint32_t half) {
-  const std::uint32_t shift = offset % 8 == 0 ? 0 : 32;
-  *value = (*value & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{half} << shift;
-}
-
-bool touch(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint64_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
+// Records that are fetched ahead, per queue: PREFETCH of rtl/command.
+constexpr std::uint32_t kAhead = 8;
 
 }  // namespace
 

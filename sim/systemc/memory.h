@@ -17,6 +17,11 @@
 
 namespace penstock::systemc {
 
+// Whether two ranges of bus addresses have a byte in common.
+inline bool touch(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
 class Memory : public sc_core::sc_module {
  public:
   Memory(const sc_core::sc_module_name& name, const MemoryOptions& options,

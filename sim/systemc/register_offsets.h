@@ -40,5 +40,14 @@ inline constexpr std::uint32_t kQueuesBase = PENSTOCK_REGISTER_QUEUE,
 inline constexpr std::uint32_t kIdValue = PENSTOCK_REGISTER_ID_RESET,
                                kVersionValue = PENSTOCK_REGISTER_VERSION_RESET;
 
+// The half of a register of 64 bits that is at an offset.
+inline std::uint32_t half(std::uint64_t value, std::uint32_t offset) {
+  return static_cast<std::uint32_t>(offset % 8 == 0 ? value : value >> 32);
+}
+inline void set_half(std::uint64_t* value, std::uint32_t offset, std::uint32_t half) {
+  const std::uint32_t shift = offset % 8 == 0 ? 0 : 32;
+  *value = (*value & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{half} << shift;
+}
+
 }  // namespace penstock::systemc
 #endif

@@ -4,15 +4,9 @@
 #include <cstring>
 
 #include "penstock/sim/systemc/card.h"
+#include "penstock/sim/systemc/memory.h"
 
 namespace penstock::systemc {
-namespace {
-
-bool touch(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint64_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
-}  // namespace
 
 // Bus addresses of what a SELECT names.
 struct Selector::Places {
