@@ -1,5 +1,6 @@
 #include "penstock/engine/device_engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -45,10 +46,15 @@ class Shared {
   std::atomic<bool> lost_{false};
 };
 
+// A SELECT goes to the stream in pieces of so many tasks, one after the other.
+constexpr std::uint64_t kTasksAtOnce = 1024;
+
 // What a SELECT keeps until it is over.
 struct SelectWork {
   PreparedSelect prepared;
-  std::vector<penstock_task> tasks;
+  std::uint64_t done = 0;            // tasks before those of the present piece
+  std::vector<penstock_task> tasks;  // of the present piece, copied and checked
+  std::uint64_t left() const { return prepared.n - done; }
 };
 struct UpdateWork {
   PreparedUpdate prepared;
@@ -75,7 +81,8 @@ struct Entry {
   }
   // The host's part of it comes when the device's is over: until then nothing may follow.
   bool stands_alone() const {
-    return update != nullptr || (select != nullptr && select->prepared.commit);
+    return update != nullptr ||
+           (select != nullptr && (select->prepared.commit || select->prepared.n > kTasksAtOnce));
   }
 };
 
@@ -98,6 +105,8 @@ class Side final : public EngineSide, public Unfinished {
   Step look(Queue& queue, const penstock_descriptor& d, Entry* entry);
   Step begin(const Queue& queue, const penstock_descriptor& d, Entry* entry);
   Status begin_select(const Access& access, const penstock_descriptor& d, Entry* entry);
+  Status begin_piece(Entry* entry);
+  bool begin_next_piece(Entry* entry);
   Status begin_update(const Access& access, const penstock_descriptor& d, Entry* entry);
   void write_back(const Entry& entry) const;
   void finish(const Queue& queue, Entry& entry) const;
@@ -137,7 +146,7 @@ bool Side::writes(const void* data, std::uint64_t bytes) const {
 std::uint32_t Side::advance(Queue& queue) {
   std::uint32_t completions = collect(queue);
   // What is over at once makes room for what waited for it.
-  for (std::uint32_t more = 1; more != 0; completions += more) {
+  for (std::uint32_t more = 1; more != 0 || unmarked_; completions += more) {
     more = start(queue);
     more += collect(queue);
   }
@@ -264,29 +273,55 @@ Status Side::begin_select(const Access& access, const penstock_descriptor& d, En
     return {};
   }
   if (prepared.n == 0) return {};
-  try {
-    work->tasks.resize(prepared.n);
-  } catch (const std::bad_alloc&) {
-    return error(Code::no_space, "no memory for a copy of {} tasks", prepared.n);
-  }
-  std::memcpy(work->tasks.data(), prepared.tasks, prepared.n * sizeof(penstock_task));
-  // They were sound a moment ago, but their memory may be another process's.
+  penstock_task task;
   for (std::uint64_t i = 0; i < prepared.n; ++i) {
-    const penstock_task& task = work->tasks[i];
+    std::memcpy(&task, prepared.tasks + i * sizeof(task), sizeof(task));
     outcome = {check_task_demands(can.select, task), PENSTOCK_FIELD_TASK, i};
-    if (penstock_task_check(&task, &prepared.program, &prepared.table.header) != PENSTOCK_OK)
-      outcome.status = PENSTOCK_CORRUPT;
     if (!outcome.ok()) return {};
   }
   outcome = {};
-  const OpenTable& table = prepared.table;
-  PENSTOCK_TRY(stream_->select({table.view, table.data, &prepared.program, work->tasks.data(),
-                                prepared.n, prepared.commit, prepared.results}));
-  entry->on_device = true;
-  entry->writes(prepared.results, prepared.n * sizeof(penstock_result));
-  if (prepared.commit) entry->writes(table.data, table.header.bytes);
   entry->select = std::move(work);
+  entry->writes(prepared.results, prepared.n * sizeof(penstock_result));
+  if (prepared.commit) entry->writes(prepared.table.data, prepared.table.header.bytes);
+  return begin_piece(entry);
+}
+
+// The tasks were sound a moment ago, but their memory may be another process's.
+Status Side::begin_piece(Entry* entry) {
+  SelectWork& work = *entry->select;
+  const PreparedSelect& prepared = work.prepared;
+  const OpenTable& table = prepared.table;
+  entry->on_device = false;
+  work.tasks.resize(std::min(work.left(), kTasksAtOnce));
+  std::memcpy(work.tasks.data(), prepared.tasks + work.done * sizeof(penstock_task),
+              work.tasks.size() * sizeof(penstock_task));
+  for (std::size_t i = 0; i < work.tasks.size(); ++i) {
+    const penstock_task& task = work.tasks[i];
+    if (penstock_task_check(&task, &prepared.program, &table.header) == PENSTOCK_OK &&
+        check_task_demands(shared_->capabilities().select, task) == PENSTOCK_OK)
+      continue;
+    entry->outcome = {PENSTOCK_CORRUPT, PENSTOCK_FIELD_TASK, work.done + i};
+    return {};
+  }
+  PENSTOCK_TRY(stream_->select({table.view, table.data, &prepared.program, work.tasks.data(),
+                                work.tasks.size(), prepared.commit,
+                                prepared.results + work.done * sizeof(penstock_result)}));
+  entry->on_device = true;
+  entry->mark = 0;
+  unmarked_ = true;
   return {};
+}
+
+// Whether it is on the stream now; otherwise the SELECT is over, however it ended.
+bool Side::begin_next_piece(Entry* entry) {
+  SelectWork& work = *entry->select;
+  work.done += work.tasks.size();
+  if (work.left() == 0) return false;
+  if (const Status started = begin_piece(entry); !started.ok()) {
+    log::warn("{}: {}", shared_->capabilities().name, started.message());
+    entry->outcome = {static_cast<std::uint32_t>(started.code()), PENSTOCK_FIELD_NONE, 0};
+  }
+  return entry->on_device;
 }
 
 Status Side::begin_update(const Access& access, const penstock_descriptor& d, Entry* entry) {
@@ -333,6 +368,9 @@ std::uint32_t Side::collect(Queue& queue) {
       reached_ = entry.mark;
     }
     if (entry.on_device) finish(queue, entry);
+    if (entry.on_device && entry.select != nullptr && !queue.cancelled() &&
+        begin_next_piece(&entry))
+      break;
     if (queue.cancelled()) entry.outcome = {PENSTOCK_CANCELLED, PENSTOCK_FIELD_NONE, 0};
     // What completes is no longer looked at.
     const Outcome outcome = entry.outcome;
@@ -380,11 +418,12 @@ void Side::finish(const Queue& queue, Entry& entry) const {
 void Side::finish_select(const Access& access, SelectWork& work) const {
   PreparedSelect& prepared = work.prepared;
   OpenTable& table = prepared.table;
-  access.publish(prepared.results, prepared.n * sizeof(penstock_result));
+  const std::byte* const results = prepared.results + work.done * sizeof(penstock_result);
+  access.publish(results, work.tasks.size() * sizeof(penstock_result));
   if (!prepared.commit) return;
-  for (std::uint64_t i = 0; i < prepared.n; ++i) {
+  for (std::size_t i = 0; i < work.tasks.size(); ++i) {
     penstock_result result;
-    std::memcpy(&result, prepared.results + i * sizeof(result), sizeof(result));
+    std::memcpy(&result, results + i * sizeof(result), sizeof(result));
     const auto row = static_cast<std::uint32_t>(result.row);
     // Results may stand in memory that somebody else writes.
     if (result.status != PENSTOCK_OK || row >= table.header.capacity) continue;

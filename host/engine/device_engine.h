@@ -6,7 +6,8 @@
 // SIGNAL and BARRIER are the host's: they take their turn when all before them is over and
 // published. So does a descriptor of which the host itself reads something (a list of sources,
 // weights, a table, tasks) that one before it is still writing, and what follows an UPDATE or a
-// SELECT that commits. All else may be on the stream at the same time, which keeps the order.
+// SELECT that commits or has more than 1024 tasks. All else may be on the stream at the same time,
+// which keeps the order.
 #ifndef PENSTOCK_ENGINE_DEVICE_ENGINE_H_
 #define PENSTOCK_ENGINE_DEVICE_ENGINE_H_
 
@@ -19,8 +20,8 @@
 
 namespace penstock {
 
-// A checked SELECT of a whole batch. Everything but the table's cells and the results is private to
-// the operation, and stays until it is over.
+// A checked SELECT, or a piece of one with many tasks. Everything but the table's cells and the
+// results is private to the operation, and stays until it is over.
 struct SelectArguments {
   // view.header is a private copy of the table's header: read, and left alone. The engine itself
   // writes the header of a table that was committed to.
@@ -28,7 +29,7 @@ struct SelectArguments {
   std::byte* table;  // view.header->bytes of them; written where commit is set
   const penstock_program* program;
   const penstock_task* tasks;  // n
-  std::uint64_t n;             // at least 1
+  std::uint64_t n;             // 1 to 1024
   bool commit;
   std::byte* results;  // n penstock_result, in the order of the tasks; aligned to 8 bytes
 };
