@@ -125,3 +125,14 @@ def pod(name, cpu="1", memory="1Gi", on=None, **more):
         metadata["uid"] = more["uid"]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec,
             "status": {"phase": "Running" if on else "Pending"}}
+
+
+def testdata(name):
+    with open(os.path.join(TESTDATA, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def args(a_pod, names=None, nodes=None):
+    """What kube-scheduler sends to /filter and /prioritize."""
+    return {"Pod": a_pod, "NodeNames": names,
+            "Nodes": None if nodes is None else {"items": nodes}}
