@@ -69,11 +69,15 @@ PENSTOCK_FUNCTION f64 add_f64(f64 a, f64 b) { return __dadd_rn(a, b); }
 PENSTOCK_FUNCTION f64 sub_f64(f64 a, f64 b) { return __dsub_rn(a, b); }
 PENSTOCK_FUNCTION f64 mul_f64(f64 a, f64 b) { return __dmul_rn(a, b); }
 PENSTOCK_FUNCTION f64 div_f64(f64 a, f64 b) { return __ddiv_rn(a, b); }
+PENSTOCK_FUNCTION f64 sqrt_f64(f64 a) { return __dsqrt_rn(a); }
 
 PENSTOCK_FUNCTION u32 leading_zeros_u32(u32 a) { return (u32)__clz((i32)a); }
 PENSTOCK_FUNCTION u32 leading_zeros_u64(u64 a) { return (u32)__clzll((i64)a); }
 PENSTOCK_FUNCTION u32 ones_u64(u64 a) { return (u32)__popcll(a); }
 PENSTOCK_FUNCTION u64 mul_high_u64(u64 a, u64 b) { return __umul64hi(a, b); }
+
+/* Stores a value and returns what was there, in one step. */
+PENSTOCK_FUNCTION u32 exchange_u32(u32* at, u32 value) { return atomicExch(at, value); }
 
 /* Sixteen bytes in one instruction, from an address that is a multiple of 16. */
 struct pack {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #define PENSTOCK_DIALECT_HOST 1
 #define PENSTOCK_HAS_F64 1
@@ -35,14 +36,18 @@ using f64 = double;
 /* Which work item the calling thread executes. */
 struct position {
   u32 group, groups, lane, lanes;
+  u32 flipped; /* bits of the lanes' numbers that are flipped, for another order in a phase */
 };
 extern thread_local position here;
 #define PENSTOCK_GROUP (::penstock::kernels::here.group)
 #define PENSTOCK_GROUPS (::penstock::kernels::here.groups)
 #define PENSTOCK_LANE (::penstock::kernels::here.lane)
 #define PENSTOCK_LANES (::penstock::kernels::here.lanes)
-#define PENSTOCK_PHASE(call) \
-  for (u32 lane = 0; lane < PENSTOCK_LANES; ++lane) call
+#define PENSTOCK_PHASE(call)                                                    \
+  for (u32 turn = 0; turn < PENSTOCK_LANES; ++turn) {                           \
+    [[maybe_unused]] const u32 lane = turn ^ ::penstock::kernels::here.flipped; \
+    call;                                                                       \
+  }
 
 /* A kernel finds its arguments as launchers of the CUDA driver pass them: an array of pointers. */
 #define PENSTOCK_KERNEL(name, Arguments) inline void name(void* const* parameters)
@@ -76,6 +81,7 @@ PENSTOCK_FUNCTION f64 add_f64(f64 a, f64 b) { return a + b; }
 PENSTOCK_FUNCTION f64 sub_f64(f64 a, f64 b) { return a - b; }
 PENSTOCK_FUNCTION f64 mul_f64(f64 a, f64 b) { return a * b; }
 PENSTOCK_FUNCTION f64 div_f64(f64 a, f64 b) { return a / b; }
+PENSTOCK_FUNCTION f64 sqrt_f64(f64 a) { return std::sqrt(a); }
 
 /* Leading zeros; 32 or 64 of zero. */
 PENSTOCK_FUNCTION u32 leading_zeros_u32(u32 a) { return static_cast<u32>(std::countl_zero(a)); }
@@ -86,6 +92,9 @@ PENSTOCK_FUNCTION u64 mul_high_u64(u64 a, u64 b) {
   __extension__ using u128 = unsigned __int128;
   return static_cast<u64>(static_cast<u128>(a) * b >> 64);
 }
+
+/* Stores a value and returns what was there; one thread runs all work items. */
+PENSTOCK_FUNCTION u32 exchange_u32(u32* at, u32 value) { return std::exchange(*at, value); }
 
 /* Sixteen bytes at once, from an address that is a multiple of 16. */
 struct pack {

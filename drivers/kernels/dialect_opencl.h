@@ -82,12 +82,18 @@ PENSTOCK_FUNCTION f64 add_f64(f64 a, f64 b) { return a + b; }
 PENSTOCK_FUNCTION f64 sub_f64(f64 a, f64 b) { return a - b; }
 PENSTOCK_FUNCTION f64 mul_f64(f64 a, f64 b) { return a * b; }
 PENSTOCK_FUNCTION f64 div_f64(f64 a, f64 b) { return a / b; }
+PENSTOCK_FUNCTION f64 sqrt_f64(f64 a) { return sqrt(a); }
 #endif
 
 PENSTOCK_FUNCTION u32 leading_zeros_u32(u32 a) { return clz(a); }
 PENSTOCK_FUNCTION u32 leading_zeros_u64(u64 a) { return (u32)clz(a); }
 PENSTOCK_FUNCTION u32 ones_u64(u64 a) { return (u32)popcount(a); }
 PENSTOCK_FUNCTION u64 mul_high_u64(u64 a, u64 b) { return mul_hi(a, b); }
+
+/* Stores a value and returns what was there, in one step. */
+PENSTOCK_FUNCTION u32 exchange_u32(volatile __global u32* at, u32 value) {
+  return atomic_xchg(at, value);
+}
 
 typedef struct pack {
   u32 word[4];

@@ -16,8 +16,11 @@ struct HostKernel {
 // Null if there is no kernel of that name.
 const HostKernel* find_host_kernel(std::string_view name);
 
-// Runs all work items in the calling thread, group after group. Thread-safe.
-void run_on_host(const HostKernel& kernel, void* const* parameters, u32 groups, u32 lanes);
+// Runs all work items in the calling thread, group after group; or the last first, and so in each
+// phase, where the number of lanes has to be a power of 2: what depends on the order is a race.
+// Thread-safe.
+void run_on_host(const HostKernel& kernel, void* const* parameters, u32 groups, u32 lanes,
+                 bool backwards = false);
 
 }  // namespace penstock::kernels
 #endif
