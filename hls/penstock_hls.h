@@ -82,8 +82,9 @@ void penstock_hls_reduce(penstock_hls::WordPort pool_in, penstock_hls::WordPort 
 //
 // PENSTOCK_UNSUPPORTED, and nothing but the status written, where the table (field TABLE), the
 // program (PROGRAM, detail the operation's index or PENSTOCK_MAX_OPS) or a task (TASK, detail its
-// index) is more than the kernel does: see hls/README.md. Commits are written to the table's cells
-// and to its header's generation; all is in memory when the kernel is done.
+// index) is more than the kernel does: see hls/README.md. Commits are written to the table's cells,
+// and all is in memory when the kernel is done. The header is not written: whoever started the
+// kernel raises the table's generation by one for each committed result with PENSTOCK_OK.
 void penstock_hls_select(penstock_hls::WordPort pool_table, const std::uint64_t* pool_records,
                          penstock_hls::CellPort pool_cells, std::uint64_t* pool_results,
                          std::uint64_t header, std::uint64_t table, std::uint64_t program,

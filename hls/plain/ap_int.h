@@ -1,20 +1,34 @@
-// Stand-in for the vendor's ap_int.h, for builds without it: ap_uint<W> with W a multiple of 64 and
-// above 64, and of it what the kernels use. Bit ranges start and end on multiples of 8 and lie
-// within 64 bits that are aligned to 64. Shifts are by whole bytes.
+// Stand-in for the vendor's ap_int.h, for builds without it: of ap_uint<W> what the kernels use.
+//
+// Up to 64 bits it stores a number, as in a bank of memory: it is made from a 64-bit integer, of
+// which the low W bits count, and read as one. Above, with W a multiple of 64, it is the word of a
+// wide port: bit ranges lie within 64 bits that are aligned to 64.
 #ifndef PENSTOCK_HLS_PLAIN_AP_INT_H_
 #define PENSTOCK_HLS_PLAIN_AP_INT_H_
 
 #include <cstdint>
 
+namespace penstock_hls_plain {
+
 template <int W>
-class ap_uint {
-  static_assert(W > 64 && W % 64 == 0, "only the words of wide ports stand in here");
+class Stored {
+ public:
+  Stored() : value_(0) {}
+  Stored(std::uint64_t value) : value_(value & ~std::uint64_t{0} >> (64 - W)) {}
+  operator std::uint64_t() const { return value_; }
+  std::uint64_t to_uint64() const { return value_; }
+
+ private:
+  std::uint64_t value_;
+};
+
+template <int W>
+class WideWord {
+  static_assert(W % 64 == 0, "only the words of wide ports stand in here");
 
  public:
-  static constexpr int width = W;
-
-  ap_uint() : pieces_{} {}
-  ap_uint(std::uint64_t low) : pieces_{} { pieces_[0] = low; }
+  WideWord() : pieces_{} {}
+  WideWord(std::uint64_t low) : pieces_{} { pieces_[0] = low; }
 
   // A range of bits, as a value and as what is assigned to.
   class Range {
@@ -36,14 +50,14 @@ class ap_uint {
     return Range(const_cast<std::uint64_t*>(&pieces_[low / 64]), high % 64, low % 64);
   }
 
-  friend ap_uint operator|(const ap_uint& a, const ap_uint& b) {
-    ap_uint result;
+  friend WideWord operator|(const WideWord& a, const WideWord& b) {
+    WideWord result;
     for (int i = 0; i < W / 64; ++i) result.pieces_[i] = a.pieces_[i] | b.pieces_[i];
     return result;
   }
   // What is shifted out is lost; by W or more nothing is left.
-  friend ap_uint operator<<(const ap_uint& a, unsigned by) {
-    ap_uint result;
+  friend WideWord operator<<(const WideWord& a, unsigned by) {
+    WideWord result;
     const int whole = static_cast<int>(by / 64);
     const unsigned rest = by % 64;
     for (int i = W / 64 - 1; i >= whole; --i) {
@@ -52,8 +66,8 @@ class ap_uint {
     }
     return result;
   }
-  friend ap_uint operator>>(const ap_uint& a, unsigned by) {
-    ap_uint result;
+  friend WideWord operator>>(const WideWord& a, unsigned by) {
+    WideWord result;
     const int whole = static_cast<int>(by / 64);
     const unsigned rest = by % 64;
     for (int i = 0; i + whole < W / 64; ++i) {
@@ -63,14 +77,23 @@ class ap_uint {
     }
     return result;
   }
-  friend bool operator==(const ap_uint& a, const ap_uint& b) {
-    for (int i = 0; i < W / 64; ++i)
-      if (a.pieces_[i] != b.pieces_[i]) return false;
-    return true;
-  }
 
  private:
   std::uint64_t pieces_[W / 64];  // lowest first
 };
+
+template <int W, bool WIDE>
+struct Choice {
+  using Type = Stored<W>;
+};
+template <int W>
+struct Choice<W, true> {
+  using Type = WideWord<W>;
+};
+
+}  // namespace penstock_hls_plain
+
+template <int W>
+using ap_uint = typename penstock_hls_plain::Choice<W, (W > 64)>::Type;
 
 #endif
