@@ -151,8 +151,7 @@ TEST(HlsSelect, EveryOperationAndNormalisation) {
           if (PENSTOCK_COLUMN_OP_IS_SCORE(c.program.ops[o].op))
             c.program.ops[o].normalise = static_cast<std::uint8_t>(normalise);
         std::uint64_t detail = 0;
-        if (!done || penstock_program_check(&c.program, c.table.header(), &detail) != PENSTOCK_OK)
-          continue;
+        if (penstock_program_check(&c.program, c.table.header(), &detail) != PENSTOCK_OK) continue;
         ++ran;
         Pool pool(c);
         ASSERT_NO_FATAL_FAILURE(compare(c, PENSTOCK_HLS_FORGET, &pool)) << "seed " << seed;
