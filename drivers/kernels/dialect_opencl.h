@@ -39,12 +39,25 @@ typedef double f64;
 #define PENSTOCK_GROUPS ((u32)get_num_groups(0))
 #define PENSTOCK_LANE ((u32)get_local_id(0))
 #define PENSTOCK_LANES ((u32)get_local_size(0))
+/* With PENSTOCK_ONE_LANE=1 kernels of phases are compiled for groups of one work item, which suits
+ * processors: compilers for them take minutes for kernels with many barriers. */
+#ifndef PENSTOCK_ONE_LANE
+#define PENSTOCK_ONE_LANE 0
+#endif
+#if PENSTOCK_ONE_LANE
+#define PENSTOCK_PHASE(call) \
+  do {                       \
+    const u32 lane = 0;      \
+    call;                    \
+  } while (0)
+#else
 #define PENSTOCK_PHASE(call)                             \
   do {                                                   \
     const u32 lane = PENSTOCK_LANE;                      \
     call;                                                \
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); \
   } while (0)
+#endif
 
 /* OpenCL has no pointers in arguments that are structures. So a kernel gets up to eight memory
  * objects, then its arguments by value, and an address is the number of an object in its upper byte

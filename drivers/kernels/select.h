@@ -16,14 +16,14 @@
 PENSTOCK_KERNELS_BEGIN
 
 PENSTOCK_FUNCTION select_state select_enter(memory_t memory, const select_arguments* arguments,
-                                            PENSTOCK_LOCAL select_local* local) {
+                                            PENSTOCK_LOCAL select_local* shared) {
   const PENSTOCK_GLOBAL u8* inputs = penstock_at(memory, arguments->inputs);
   select_state s;
   s.table = penstock_at(memory, arguments->table);
   s.batch = (const PENSTOCK_GLOBAL select_batch*)inputs;
   s.program = (const PENSTOCK_GLOBAL select_program*)(inputs + s.batch->program);
   s.scratch = penstock_at(memory, arguments->scratch);
-  s.local = local;
+  s.shared = shared;
   s.group = PENSTOCK_GROUP;
   s.lanes = PENSTOCK_LANES;
   s.task = 0;
@@ -52,16 +52,16 @@ PENSTOCK_FUNCTION void select_clear_lane(const select_state* s, u32 lane) {
 /* Forgets which tasks met which domains. */
 PENSTOCK_KERNEL(penstock_select_clear, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  const select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  const select_state s = select_enter(memory, &arguments, shared);
   PENSTOCK_PHASE(select_clear_lane(&s, lane));
 }
 
 /* Prepares task `first`. */
 PENSTOCK_KERNEL(penstock_select_begin, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  select_state s = select_enter(memory, &arguments, shared);
   select_turn_to(&s, memory, &arguments, arguments.first);
   if ((s.step->flags & SELECT_STEP_PREPARE) != 0) select_prepare(&s);
 }
@@ -69,8 +69,8 @@ PENSTOCK_KERNEL(penstock_select_begin, select_arguments) {
 /* Filters the rows for task `first`, and ranks them too if no operation waits for all rows. */
 PENSTOCK_KERNEL(penstock_select_scan, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  select_state s = select_enter(memory, &arguments, shared);
   select_turn_to(&s, memory, &arguments, arguments.first);
   select_scan(&s);
   if (s.step->ranged == 0) select_rank(&s);
@@ -78,16 +78,16 @@ PENSTOCK_KERNEL(penstock_select_scan, select_arguments) {
 
 PENSTOCK_KERNEL(penstock_select_spread, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  select_state s = select_enter(memory, &arguments, shared);
   select_turn_to(&s, memory, &arguments, arguments.first);
   select_spread_pass(&s);
 }
 
 PENSTOCK_KERNEL(penstock_select_rank, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  select_state s = select_enter(memory, &arguments, shared);
   select_turn_to(&s, memory, &arguments, arguments.first);
   select_rank(&s);
 }
@@ -95,8 +95,8 @@ PENSTOCK_KERNEL(penstock_select_rank, select_arguments) {
 /* Finishes task `first`, and prepares the next one if n is 1. */
 PENSTOCK_KERNEL(penstock_select_finish, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  select_state s = select_enter(memory, &arguments, shared);
   select_turn_to(&s, memory, &arguments, arguments.first);
   select_finish(&s);
   if (arguments.n == 0) return;
@@ -107,8 +107,8 @@ PENSTOCK_KERNEL(penstock_select_finish, select_arguments) {
 /* Tasks [first, first + n), one after another, by one group. */
 PENSTOCK_KERNEL(penstock_select_batch, select_arguments) {
   PENSTOCK_ENTER(select_arguments);
-  PENSTOCK_LOCAL_ARRAY(select_local, local, 1);
-  select_state s = select_enter(memory, &arguments, local);
+  PENSTOCK_LOCAL_ARRAY(select_local, shared, 1);
+  select_state s = select_enter(memory, &arguments, shared);
   for (u32 i = 0; i < arguments.n; i++) {
     select_turn_to(&s, memory, &arguments, arguments.first + i);
     if ((s.step->flags & SELECT_STEP_PREPARE) != 0) select_prepare(&s);

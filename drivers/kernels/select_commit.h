@@ -31,7 +31,7 @@ PENSTOCK_FUNCTION void select_write_result(const select_state* s,
   result->status = n == 0 ? SELECT_NOT_FOUND : SELECT_OK;
   result->row = n == 0 ? -1 : best[0].row;
   result->score = n == 0 ? 0 : best[0].score;
-  result->feasible = s->local->n[0];
+  result->feasible = s->shared->n[0];
   result->gpu_mask = n == 0 ? 0 : select_pick_gpus(s, (u32)best[0].row);
   result->n_best = n;
   result->reserved = 0;
@@ -148,7 +148,7 @@ PENSTOCK_FUNCTION void select_commit(const select_state* s, u32 row) {
   PENSTOCK_PHASE(select_find_raises(s, row, lane));
   PENSTOCK_PHASE(select_check_changes(s, row, lane));
   select_fold(s);
-  if (s->local->flag[0]) {
+  if (s->shared->flag[0]) {
     PENSTOCK_PHASE(select_refuse(s, lane));
   } else {
     PENSTOCK_PHASE(select_make_changes(s, row, lane));

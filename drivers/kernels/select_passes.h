@@ -31,8 +31,8 @@ PENSTOCK_FUNCTION void select_note_domains(const select_state* s, u32 t, u32 lan
   PENSTOCK_GLOBAL select_context* context = select_context_of(s);
   if (lane != 0) return;
   context->least[t] =
-      term->min_domains > 1 && s->local->n[0] < term->min_domains ? 0 : (i32)s->local->low[0];
-  context->present[t] = s->local->flag[0];
+      term->min_domains > 1 && s->shared->n[0] < term->min_domains ? 0 : (i32)s->shared->low[0];
+  context->present[t] = s->shared->flag[0];
 }
 
 PENSTOCK_FUNCTION void select_note_firsts(const select_state* s, u32 lane) {
@@ -93,7 +93,7 @@ PENSTOCK_FUNCTION void select_scan_rows(const select_state* s, u32 lane) {
 }
 
 PENSTOCK_FUNCTION void select_note_feasible(const select_state* s, u32 lane) {
-  if (lane == 0) select_partials(s)[s->group].feasible = s->local->n[0];
+  if (lane == 0) select_partials(s)[s->group].feasible = s->shared->n[0];
 }
 
 /* The raw scores of one operation, and their range. */
@@ -120,9 +120,9 @@ PENSTOCK_FUNCTION void select_score_rows(const select_state* s, u32 op_index, u3
 PENSTOCK_FUNCTION void select_note_range(const select_state* s, u32 slot, u32 lane) {
   if (lane != 0) return;
   PENSTOCK_GLOBAL select_range* range = &select_ranges(s, slot)[s->group];
-  range->low = s->local->low[0];
-  range->high = s->local->high[0];
-  range->any = s->local->flag[0];
+  range->low = s->shared->low[0];
+  range->high = s->shared->high[0];
+  range->any = s->shared->flag[0];
 }
 
 /* Of the operations that wait for all rows, those that are SPREAD (`spread` 1) or those that are
@@ -170,8 +170,8 @@ PENSTOCK_FUNCTION void select_size_term(const select_state* s, u32 t, u32 lane) 
 
 PENSTOCK_FUNCTION void select_note_size(const select_state* s, u32 t, u32 lane) {
   if (lane != 0) return;
-  select_partials(s)[s->group].sizes[t] = s->local->n[0];
-  select_partials(s)[s->group].without[t] = s->local->flag[0];
+  select_partials(s)[s->group].sizes[t] = s->shared->n[0];
+  select_partials(s)[s->group].without[t] = s->shared->flag[0];
 }
 
 PENSTOCK_FUNCTION void select_scan(const select_state* s) {
@@ -207,9 +207,9 @@ PENSTOCK_FUNCTION void select_gather_size(const select_state* s, u32 t, u32 lane
 PENSTOCK_FUNCTION void select_note_log(const select_state* s, u32 t, u32 lane) {
   const u64 most = 0x4050000000000000ul; /* 64.0 */
   if (lane != 0) return;
-  const u32 size = s->local->n[0] + s->local->flag[0];
+  const u32 size = s->shared->n[0] + s->shared->flag[0];
   const u64 log = ((const PENSTOCK_GLOBAL u64*)(s->table + s->batch->table.logs))[size];
-  s->local->log[t] = log <= most ? log : 0;
+  s->shared->log[t] = log <= most ? log : 0;
 }
 
 PENSTOCK_FUNCTION void select_spread_pass(const select_state* s) {
@@ -241,8 +241,8 @@ PENSTOCK_FUNCTION void select_gather_range(const select_state* s, u32 slot, u32 
 
 PENSTOCK_FUNCTION void select_keep_range(const select_state* s, u32 slot, u32 lane) {
   if (lane != 0) return;
-  s->local->range_low[slot] = s->local->flag[0] ? s->local->low[0] : 0;
-  s->local->range_high[slot] = s->local->flag[0] ? s->local->high[0] : 0;
+  s->shared->range_low[slot] = s->shared->flag[0] ? s->shared->low[0] : 0;
+  s->shared->range_high[slot] = s->shared->flag[0] ? s->shared->high[0] : 0;
 }
 
 PENSTOCK_FUNCTION void select_weigh_rows(const select_state* s, u32 lane) {
@@ -256,8 +256,8 @@ PENSTOCK_FUNCTION void select_weigh_rows(const select_state* s, u32 lane) {
       if ((left & 1) == 0) continue;
       const PENSTOCK_GLOBAL select_op* op = &s->program->ops[i];
       total +=
-          op->weight * select_normalised(op->normalise, s->local->range_low[slot],
-                                         s->local->range_high[slot], select_raws(s, slot)[row]);
+          op->weight * select_normalised(op->normalise, s->shared->range_low[slot],
+                                         s->shared->range_high[slot], select_raws(s, slot)[row]);
       slot++;
     }
     totals[row] = total;
@@ -285,18 +285,20 @@ PENSTOCK_FUNCTION u32 select_better(const select_state* s, i64 a_score, u32 a_ro
 /* The lane's best among what may follow the row that was chosen last: its score in low, its row in
  * n, and flag says whether there is one. */
 PENSTOCK_FUNCTION void select_offer(const select_state* s, u32 lane, i64 score, u32 row) {
-  PENSTOCK_LOCAL select_local* local = s->local;
-  if (local->has_last && !select_better(s, local->last_score, local->last_row, score, row)) return;
-  if (local->flag[lane] && !select_better(s, score, row, local->low[lane], local->n[lane])) return;
-  local->low[lane] = score;
-  local->n[lane] = row;
-  local->flag[lane] = 1;
+  PENSTOCK_LOCAL select_local* shared = s->shared;
+  if (shared->has_last && !select_better(s, shared->last_score, shared->last_row, score, row))
+    return;
+  if (shared->flag[lane] && !select_better(s, score, row, shared->low[lane], shared->n[lane]))
+    return;
+  shared->low[lane] = score;
+  shared->n[lane] = row;
+  shared->flag[lane] = 1;
 }
 
 PENSTOCK_FUNCTION void select_find_row(const select_state* s, u32 lane) {
   const PENSTOCK_GLOBAL i64* totals = select_totals(s);
   const u32 end = select_rows_end(s);
-  s->local->flag[lane] = 0;
+  s->shared->flag[lane] = 0;
   for (u32 row = select_rows_begin(s) + lane; row < end; row += s->lanes)
     if (totals[row] != SELECT_INFEASIBLE) select_offer(s, lane, totals[row], row);
 }
@@ -305,30 +307,30 @@ PENSTOCK_FUNCTION void select_find_row(const select_state* s, u32 lane) {
 PENSTOCK_FUNCTION void select_find_chosen(const select_state* s, u32 lane) {
   const PENSTOCK_GLOBAL select_best* chosen = select_chosen(s);
   const u32 n = s->batch->groups * SELECT_MAX_BEST;
-  s->local->flag[lane] = 0;
+  s->shared->flag[lane] = 0;
   for (u32 i = lane; i < n; i += s->lanes)
     if (i % SELECT_MAX_BEST < s->program->best && chosen[i].row >= 0)
       select_offer(s, lane, chosen[i].score, (u32)chosen[i].row);
 }
 
-PENSTOCK_FUNCTION void select_best_step(const select_state* s, u32 lane, u32 half) {
-  if (lane < half && s->local->flag[lane + half])
-    select_offer(s, lane, s->local->low[lane + half], s->local->n[lane + half]);
+PENSTOCK_FUNCTION void select_best_step(const select_state* s, u32 lane, u32 stride) {
+  if (lane < stride && s->shared->flag[lane + stride])
+    select_offer(s, lane, s->shared->low[lane + stride], s->shared->n[lane + stride]);
 }
 
 PENSTOCK_FUNCTION void select_note_best(const select_state* s, PENSTOCK_GLOBAL select_best* best,
                                         u32 lane) {
   if (lane != 0) return;
-  best->row = s->local->flag[0] ? (i32)s->local->n[0] : -1;
+  best->row = s->shared->flag[0] ? (i32)s->shared->n[0] : -1;
   best->reserved = 0;
-  best->score = s->local->flag[0] ? s->local->low[0] : 0;
-  s->local->last_row = s->local->n[0];
-  s->local->last_score = s->local->low[0];
-  s->local->has_last = s->local->flag[0];
+  best->score = s->shared->flag[0] ? s->shared->low[0] : 0;
+  s->shared->last_row = s->shared->n[0];
+  s->shared->last_score = s->shared->low[0];
+  s->shared->has_last = s->shared->flag[0];
 }
 
 PENSTOCK_FUNCTION void select_begin_choice(const select_state* s, u32 lane) {
-  if (lane == 0) s->local->has_last = 0;
+  if (lane == 0) s->shared->has_last = 0;
 }
 
 /* The best rows, one after another, to best[0] and on: of the group's rows, or (`merge` 1) of what
@@ -342,10 +344,10 @@ PENSTOCK_FUNCTION void select_choose(const select_state* s, u32 merge,
     } else {
       PENSTOCK_PHASE(select_find_row(s, lane));
     }
-    for (u32 half = s->lanes / 2; half > 0; half /= 2)
-      PENSTOCK_PHASE(select_best_step(s, lane, half));
+    for (u32 stride = s->lanes / 2; stride > 0; stride /= 2)
+      PENSTOCK_PHASE(select_best_step(s, lane, stride));
     PENSTOCK_PHASE(select_note_best(s, &best[round], lane));
-    if (!s->local->has_last) {
+    if (!s->shared->has_last) {
       /* The places that are left stay empty. */
       for (u32 rest = round + 1; rest < s->program->best; rest++)
         PENSTOCK_PHASE(select_note_best(s, &best[rest], lane));

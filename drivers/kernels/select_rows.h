@@ -235,8 +235,8 @@ PENSTOCK_FUNCTION i64 select_spread(const select_state* s, u32 group, u32 row) {
     const i32 domain = select_domain_of(s, term->domain, row);
     if (domain < 0) continue;
     const f64 n = (f64)select_count(s, term->count, (u32)domain);
-    sum = add_f64(sum,
-                  add_f64(mul_f64(n, f64_of_bits(s->local->log[t])), (f64)((i64)term->weight - 1)));
+    sum = add_f64(
+        sum, add_f64(mul_f64(n, f64_of_bits(s->shared->log[t])), (f64)((i64)term->weight - 1)));
   }
   return select_round(sum);
 }

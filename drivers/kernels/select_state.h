@@ -20,7 +20,7 @@ typedef struct {
   const PENSTOCK_GLOBAL select_step* step;
   PENSTOCK_GLOBAL select_result* result;
   PENSTOCK_GLOBAL u8* scratch;
-  PENSTOCK_LOCAL select_local* local;
+  PENSTOCK_LOCAL select_local* shared;
   u32 number; /* of the task */
   u32 group, lanes;
 } select_state;
@@ -120,25 +120,25 @@ PENSTOCK_FUNCTION u64 select_tie_hash(u64 seed, u64 tie, u64 row) {
 
 /* ---- reductions over the lanes of a group: what every slot held comes together in slot 0 ---- */
 
-PENSTOCK_FUNCTION void select_fold_step(PENSTOCK_LOCAL select_local* local, u32 lane, u32 half) {
-  if (lane >= half) return;
-  const u32 other = lane + half;
-  if (local->low[other] < local->low[lane]) local->low[lane] = local->low[other];
-  if (local->high[other] > local->high[lane]) local->high[lane] = local->high[other];
-  local->n[lane] += local->n[other];
-  local->flag[lane] |= local->flag[other];
+PENSTOCK_FUNCTION void select_fold_step(PENSTOCK_LOCAL select_local* shared, u32 lane, u32 stride) {
+  if (lane >= stride) return;
+  const u32 other = lane + stride;
+  if (shared->low[other] < shared->low[lane]) shared->low[lane] = shared->low[other];
+  if (shared->high[other] > shared->high[lane]) shared->high[lane] = shared->high[other];
+  shared->n[lane] += shared->n[other];
+  shared->flag[lane] |= shared->flag[other];
 }
 /* The least of low, the most of high, the sum of n, any bit of flag. */
 PENSTOCK_FUNCTION void select_fold(const select_state* s) {
-  for (u32 half = s->lanes / 2; half > 0; half /= 2)
-    PENSTOCK_PHASE(select_fold_step(s->local, lane, half));
+  for (u32 stride = s->lanes / 2; stride > 0; stride /= 2)
+    PENSTOCK_PHASE(select_fold_step(s->shared, lane, stride));
 }
 PENSTOCK_FUNCTION void select_set_slot(const select_state* s, u32 lane, i64 low, i64 high, u32 n,
                                        u32 flag) {
-  s->local->low[lane] = low;
-  s->local->high[lane] = high;
-  s->local->n[lane] = n;
-  s->local->flag[lane] = flag;
+  s->shared->low[lane] = low;
+  s->shared->high[lane] = high;
+  s->shared->n[lane] = n;
+  s->shared->flag[lane] = flag;
 }
 
 PENSTOCK_KERNELS_END

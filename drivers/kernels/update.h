@@ -71,8 +71,8 @@ PENSTOCK_FUNCTION void update_find_stop(const PENSTOCK_GLOBAL update_batch* batc
     if (stops[bucket].index < first[lane]) first[lane] = stops[bucket].index;
 }
 
-PENSTOCK_FUNCTION void update_stop_step(PENSTOCK_LOCAL u32* first, u32 lane, u32 half) {
-  if (lane < half && first[lane + half] < first[lane]) first[lane] = first[lane + half];
+PENSTOCK_FUNCTION void update_stop_step(PENSTOCK_LOCAL u32* first, u32 lane, u32 stride) {
+  if (lane < stride && first[lane + stride] < first[lane]) first[lane] = first[lane + stride];
 }
 
 PENSTOCK_FUNCTION void update_take_back(PENSTOCK_GLOBAL u8* table, const PENSTOCK_GLOBAL u8* inputs,
@@ -112,8 +112,8 @@ PENSTOCK_KERNEL(penstock_update_undo, update_arguments) {
       (const PENSTOCK_GLOBAL update_stop*)(scratch + batch->stops);
   const u32 lanes = PENSTOCK_LANES;
   PENSTOCK_PHASE(update_find_stop(batch, stops, first, lane, lanes));
-  for (u32 half = lanes / 2; half > 0; half /= 2)
-    PENSTOCK_PHASE(update_stop_step(first, lane, half));
+  for (u32 stride = lanes / 2; stride > 0; stride /= 2)
+    PENSTOCK_PHASE(update_stop_step(first, lane, stride));
   PENSTOCK_PHASE(update_report(
       (PENSTOCK_GLOBAL update_result*)penstock_at(memory, arguments.results), first[0], lane));
   if (first[0] != 0xffffffffu)
