@@ -12,6 +12,7 @@
 #include "penstock/base/log.h"
 #include "penstock/engine/accept.h"
 #include "penstock/engine/execute.h"
+#include "penstock/engine/float_environment.h"
 #include "penstock/engine/update.h"
 
 namespace penstock {
@@ -461,6 +462,7 @@ class DeviceEngine final : public Engine {
 };
 
 std::uint32_t DeviceEngine::advance(Queue& queue) {
+  const FloatEnvironment environment;  // streams compute factors of averages
   auto* side = dynamic_cast<Side*>(queue.engine_side.get());
   if (side == nullptr || side->shared() != shared_.get()) {
     if (queue.front() == nullptr) return 0;
