@@ -33,6 +33,12 @@ inline bool penstock_hls_reduce_takes(std::uint32_t type, std::uint32_t redop,
          n_src >= 1 && n_src <= 64 && n_dst >= 1 && n_dst <= 3;
 }
 
+// The largest table that SELECT takes: rows, resources and free columns. It may have any number of
+// bit columns.
+#define PENSTOCK_HLS_MAX_ROWS 131072u
+#define PENSTOCK_HLS_MAX_RESOURCES 8u
+#define PENSTOCK_HLS_MAX_FREE 8u
+
 // Flags of SELECT.
 #define PENSTOCK_HLS_COMMIT 1u  // commit each winner before the next task is scored
 #define PENSTOCK_HLS_FORGET 2u  // the table that was kept is not to be used: load this one
@@ -41,15 +47,21 @@ extern "C" {
 
 // REDUCE. Touches nothing where it does not take what it is asked for, or count is 0.
 //
-//   argument       offset  port           what
+//   argument       offset  port             what
 //   pool_in        0x010   m_axi gmem_in    base of the sources, 512 bits
 //   pool_out       0x01c   m_axi gmem_out   base of the destinations, 512 bits: whole words
-//   pool_edge      0x028   m_axi gmem_edge  the same base, 8 bits: bytes of words that are not
-//   whole sources        0x034   m_axi gmem_list  n_src offsets from pool_in, in the order of the
-//   fold destination_0  0x040                    offsets from pool_out; those past n_dst are not
-//   looked at destination_1  0x04c destination_2  0x058 count          0x064 elements scale 0x070
-//   as of the descriptor, for PENSTOCK_PREMUL_SUM type           0x07c                    32 bits,
-//   as all that follow redop          0x084 out_type       0x08c n_src          0x094 n_dst 0x09c
+//   pool_edge      0x028   m_axi gmem_edge  the same base, 8 bits: of words that are not whole
+//   sources        0x034   m_axi gmem_list  n_src offsets from pool_in, in the fold's order
+//   destination_0  0x040                    offset from pool_out
+//   destination_1  0x04c                    if n_dst is above 1
+//   destination_2  0x058                    if n_dst is above 2
+//   count          0x064                    elements
+//   scale          0x070                    as of the descriptor, for PENSTOCK_PREMUL_SUM
+//   type           0x07c                    32 bits, as all that follow
+//   redop          0x084
+//   out_type       0x08c
+//   n_src          0x094
+//   n_dst          0x09c
 //
 // A destination may be a source exactly where elements have one size. COPY of n bytes: type and
 // out_type PENSTOCK_UINT8, redop PENSTOCK_SUM, one source, count n.
@@ -68,9 +80,8 @@ void penstock_hls_reduce(penstock_hls::WordPort pool_in, penstock_hls::WordPort 
 //   pool_cells    0x028   m_axi gmem_cells    base, 64 bits: cells that commits change are written
 //   pool_results  0x034   m_axi gmem_results  base, 64 bits: results and status are written
 //   header        0x040                       offset of the penstock_node_table, on 8 bytes
-//   table         0x04c                       offset of the table itself, on 64 bytes; its first
-//   bytes
-//                                             are the header, of which `header` may be a copy
+//   table         0x04c                       offset of the table itself, on 64 bytes: its
+//                                             header, of which `header` may be a copy, and columns
 //   program       0x058                       offset of the penstock_program, on 8 bytes
 //   tasks         0x064                       offset of n_tasks penstock_task, on 8 bytes
 //   results       0x070                       offset of n_tasks penstock_result, on 8 bytes

@@ -7,16 +7,17 @@
 
 #include "penstock/descriptor/node_table.h"
 #include "penstock/descriptor/types.h"
+#include "penstock_hls.h"
 #include "platform.h"
 
 namespace penstock_hls {
 
 // What the banks hold.
-constexpr u32 kRows = 131072;
+constexpr u32 kRows = PENSTOCK_HLS_MAX_ROWS;
 constexpr u32 kLane = 8;  // rows that are looked at in a cycle: the cells of one word
 constexpr u32 kGroups = kRows / kLane;
-constexpr u32 kResources = 8;
-constexpr u32 kFree = 8;
+constexpr u32 kResources = PENSTOCK_HLS_MAX_RESOURCES;
+constexpr u32 kFree = PENSTOCK_HLS_MAX_FREE;
 
 constexpr u32 kMaxOps = PENSTOCK_MAX_OPS;
 constexpr u32 kTerms = PENSTOCK_MAX_TERMS;
