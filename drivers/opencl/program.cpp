@@ -31,22 +31,24 @@ std::string first_lines(const std::string& log) {
   return text.empty() ? "the compiler says nothing more" : text;
 }
 
-Status describe(const cl::BuildError& failure, const std::string& device,
-                const ProgramSource& source) {
+// Compiles; the interface in C++ asks for the log even where there is none.
+Status compile(const cl::Program& program, const FoundDevice& found, const std::string& options,
+               const std::string& what) {
+  const cl_device_id device = found.device();
+  const cl_int code = clBuildProgram(program(), 1, &device, options.c_str(), nullptr, nullptr);
+  if (code == CL_SUCCESS) return {};
+  std::size_t bytes = 0;
   std::string log;
-  for (const auto& [of, text] : failure.getBuildLog()) log += text;
-  const Status status = error_of(failure, device);
-  // A wrong option has a code of its own that says nothing of compiling.
-  return error(Code::unsupported, "the kernels ({}) do not compile: {}: {}", source.name,
-               status.message(), first_lines(log));
-}
-
-cl::Program from_binary(const cl::Context& context, const FoundDevice& found,
-                        const std::vector<unsigned char>& binary, const std::string& options) {
-  std::vector<cl_int> statuses;
-  cl::Program program(context, {found.device}, cl::Program::Binaries{binary}, &statuses);
-  program.build(found.device, options.c_str());
-  return program;
+  if (clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) ==
+      CL_SUCCESS) {
+    log.resize(bytes);
+    if (clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, bytes, log.data(),
+                              nullptr) != CL_SUCCESS)
+      log.clear();
+  }
+  // A wrong option has a code of its own, which is no other case.
+  return error(Code::unsupported, "the kernels ({}) do not compile: {}: {}", what,
+               error_of(code, "clBuildProgram", found.traits.name).message(), first_lines(log));
 }
 
 }  // namespace
@@ -65,24 +67,22 @@ Result<Program> build_program(const cl::Context& context, const FoundDevice& fou
   const std::string& name = found.traits.name;
   const std::string identity = program_identity(found.traits, source);
   const std::string options = all_options(found.traits, source);
+  const auto from_binary = [&](const std::vector<unsigned char>& binary) -> Result<Program> {
+    const cl::Program program(context, {found.device}, cl::Program::Binaries{binary});
+    PENSTOCK_TRY(compile(program, found, options, source.name));
+    return Program{program, true};
+  };
   if (const auto binary = cache.load(identity)) {
-    try {
-      return Program{from_binary(context, found, *binary, options), true};
-    } catch (const cl::Error& failure) {
-      log::info("opencl: {} is not used: {}", cache.path_of(identity),
-                error_of(failure, name).message());
-    }
+    Result<Program> made = guarded(name, [&] { return from_binary(*binary); });
+    if (made.ok()) return made;
+    log::info("opencl: {} is not used: {}", cache.path_of(identity), made.status().message());
   }
-  const auto compile = [&]() -> Result<Program> {
-    cl::Program program(context, source.text, false);
-    try {
-      program.build(found.device, options.c_str());
-    } catch (const cl::BuildError& failure) {
-      return describe(failure, name, source);
-    }
+  const auto from_text = [&]() -> Result<Program> {
+    const cl::Program program(context, source.text, false);
+    PENSTOCK_TRY(compile(program, found, options, source.name));
     return Program{program, false};
   };
-  PENSTOCK_ASSIGN(Program built, guarded(name, compile));
+  PENSTOCK_ASSIGN(Program built, guarded(name, from_text));
   const auto keep = [&]() -> Status {
     const auto binaries = built.program.getInfo<CL_PROGRAM_BINARIES>();
     if (binaries.size() != 1 || binaries.front().empty()) return {};
