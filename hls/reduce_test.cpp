@@ -226,7 +226,7 @@ TEST(HlsReduce, StreamsAreDeepEnough) {
   for (const std::uint32_t out_type : {PENSTOCK_F32, PENSTOCK_F8E4M3})
     for (const std::uint32_t type : {PENSTOCK_F32, PENSTOCK_F8E5M2})
       for (const std::uint32_t n_src : {1u, 2u, 17u, 64u})
-        for (const std::uint64_t count : {1, 40, 3000, 9000}) {
+        for (const std::uint64_t count : {1, 40, 2100}) {
           Job job;
           job.type = type;
           job.out_type = out_type;

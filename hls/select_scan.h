@@ -85,15 +85,18 @@ inline u32 allocation_share(bool most, u64 allocatable, u64 used) {
   return divide_7((most ? least : allocatable - least) * 100, allocatable);
 }
 
+// Whether the operation's list is taken entry by entry; others take a group in one cycle.
+inline bool of_list(const Operation& operation) {
+#pragma HLS INLINE
+  return operation.op == PENSTOCK_SCORE_LEAST_ALLOCATED ||
+         operation.op == PENSTOCK_SCORE_MOST_ALLOCATED || operation.op == PENSTOCK_SCORE_BALANCED;
+}
+
 inline void score_entry(const Banks& banks, const Operation& operation, const Task& task, u32 group,
                         u32 lane, u32 entry, Partial& partial) {
 #pragma HLS INLINE
-  if (entry >= operation.n) return;
+  if (!of_list(operation) || entry >= operation.n) return;
   const u32 column = operation.column[entry];
-  if (operation.op == PENSTOCK_SCORE_FEATURES) {
-    partial.sum += task.feature[entry % kFeatures] * free_of(banks.free[group][lane][column]);
-    return;
-  }
   const u64 allocatable = quantity_of(banks.allocatable[group][lane][column]);
   const bool skipped = (operation.skip_unasked >> entry & 1) != 0 && task.request[column] == 0;
   if (allocatable == 0 || skipped) return;
@@ -125,7 +128,13 @@ inline i64 finish_score(const Banks& banks, const Operation& operation, const Ta
       if (!asks) return 0;
       return partial.counted == 2 ? balanced_of(partial.first, partial.second) : 100;
     case PENSTOCK_SCORE_FEATURES:
-      return partial.sum;
+      for (u32 e = 0; e < kFeatures; ++e) {
+#pragma HLS UNROLL
+#pragma HLS LOOP_TRIPCOUNT min = 8 max = 8
+        if (e < operation.n)
+          sum += task.feature[e] * free_of(banks.free[group][lane][operation.column[e]]);
+      }
+      return sum;
     case PENSTOCK_SCORE_BITS:
       for (u32 t = 0; t < kTerms; ++t) {
 #pragma HLS UNROLL
@@ -145,9 +154,7 @@ inline void score_pass(Banks& banks, const Operation& operation, const Task& tas
                        bool first, Range& range) {
 #pragma HLS INLINE off
   const u32 groups = groups_of(banks.header);
-  const bool of_list = operation.op != PENSTOCK_SCORE_BITS &&
-                       operation.op != PENSTOCK_SCORE_DOMAINS && operation.n > 1;
-  const u32 entries = of_list ? operation.n : 1;
+  const u32 entries = of_list(operation) && operation.n > 1 ? operation.n : 1;
   u64 groups_mask[4] = {0, 0, 0, 0};
   groups_mask[operation.group >> 6 & 3] = u64{1} << (operation.group & 63);
   const u32 terms = terms_in(task, groups_mask);

@@ -13,7 +13,7 @@ namespace penstock_hls_plain {
 template <int W>
 class Stored {
  public:
-  Stored() : value_(0) {}
+  Stored() = default;  // any value, as in the vendor's
   Stored(std::uint64_t value) : value_(value & ~std::uint64_t{0} >> (64 - W)) {}
   operator std::uint64_t() const { return value_; }
   std::uint64_t to_uint64() const { return value_; }
@@ -27,7 +27,7 @@ class WideWord {
   static_assert(W % 64 == 0, "only the words of wide ports stand in here");
 
  public:
-  WideWord() : pieces_{} {}
+  WideWord() = default;
   WideWord(std::uint64_t low) : pieces_{} { pieces_[0] = low; }
 
   // A range of bits, as a value and as what is assigned to.
@@ -57,7 +57,7 @@ class WideWord {
   }
   // What is shifted out is lost; by W or more nothing is left.
   friend WideWord operator<<(const WideWord& a, unsigned by) {
-    WideWord result;
+    WideWord result(0);
     const int whole = static_cast<int>(by / 64);
     const unsigned rest = by % 64;
     for (int i = W / 64 - 1; i >= whole; --i) {
@@ -67,7 +67,7 @@ class WideWord {
     return result;
   }
   friend WideWord operator>>(const WideWord& a, unsigned by) {
-    WideWord result;
+    WideWord result(0);
     const int whole = static_cast<int>(by / 64);
     const unsigned rest = by % 64;
     for (int i = 0; i + whole < W / 64; ++i) {

@@ -38,7 +38,7 @@ class stream {
     penstock_hls_plain::wait(lock, changed_, name_.c_str(), [this] { return !values_.empty(); });
     T value = values_.front();
     values_.pop_front();
-    changed_.notify_all();
+    if (values_.size() + 1 == std::size_t{DEPTH}) changed_.notify_one();
     return value;
   }
   void write(const T& value) {
@@ -51,7 +51,7 @@ class stream {
                              [this] { return values_.size() < std::size_t{DEPTH}; });
     values_.push_back(value);
     most_ = values_.size() > most_ ? values_.size() : most_;
-    changed_.notify_all();
+    if (values_.size() == 1) changed_.notify_one();
   }
 
  private:
