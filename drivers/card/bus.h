@@ -57,6 +57,8 @@ class Bus {
   // How many of the card's cycles are a millisecond of its owner: deadlines are kept with it, and
   // never come early.
   virtual std::uint32_t clock_khz() const = 0;
+  // True if idle() waits for the card's interrupt, which then has to come for completions.
+  virtual bool interrupts() const { return false; }
   // Nothing to do but wait: lets a simulated card's time pass, is a pause for a real one. Returns
   // within about a millisecond.
   virtual void idle() = 0;

@@ -60,8 +60,10 @@ Status Card::start() {
     bus_->idle();
   }
   bus_->write(PENSTOCK_REGISTER_CLOCK_KHZ, bus_->clock_khz());
-  bus_->write(PENSTOCK_REGISTER_IRQ_MASK_LO, 0);  // completions are polled for
-  bus_->write(PENSTOCK_REGISTER_IRQ_MASK_HI, 0);
+  // Completions are polled for, unless waiting is done by interrupt.
+  const std::uint32_t queues = bus_->interrupts() ? UINT32_MAX : 0;
+  bus_->write(PENSTOCK_REGISTER_IRQ_MASK_LO, queues);
+  bus_->write(PENSTOCK_REGISTER_IRQ_MASK_HI, queues);
   bus_->write(PENSTOCK_REGISTER_IRQ_ERROR_MASK, 0);
   bus_->write(PENSTOCK_REGISTER_CONTROL, PENSTOCK_REGISTER_CONTROL_ENABLE_MASK);
   return {};

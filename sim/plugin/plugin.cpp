@@ -1,4 +1,5 @@
-// The plugin that brings the engine `card` with the simulated cards that were built.
+// The plugin that brings the engine `card` with the buses that were built: to simulated cards, and
+// to those that are plugged in.
 #include "penstock/base/log.h"
 #include "penstock/drivers/card/card_engine.h"
 #ifdef PENSTOCK_WITH_SYSTEMC
@@ -6,6 +7,9 @@
 #endif
 #ifdef PENSTOCK_WITH_VERILATOR
 #include "penstock/sim/plugin/verilator_bus.h"
+#endif
+#ifdef PENSTOCK_WITH_XRT
+#include "penstock/drivers/xrt/xrt_bus.h"
 #endif
 
 PENSTOCK_ENGINE_PLUGIN(register_engine) {
@@ -20,6 +24,9 @@ PENSTOCK_ENGINE_PLUGIN(register_engine) {
 #endif
 #ifdef PENSTOCK_WITH_VERILATOR
   add(penstock::sim::verilator_bus_factory());
+#endif
+#ifdef PENSTOCK_WITH_XRT
+  add(penstock::card::xrt_bus_factory());
 #endif
   if (const penstock::Status added = register_engine(penstock::card::card_engine_factory());
       !added.ok())

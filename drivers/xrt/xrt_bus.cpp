@@ -1,0 +1,385 @@
+#include "penstock/drivers/xrt/xrt_bus.h"
+
+#include <experimental/xrt_ip.h>
+#include <experimental/xrt_system.h>
+#include <experimental/xrt_xclbin.h>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "penstock/base/log.h"
+#include "penstock/base/platform.h"
+#include "penstock/descriptor/register_map.h"
+#include "penstock/drivers/xrt/xclbin_file.h"
+
+namespace penstock::card {
+namespace {
+
+constexpr char kKernel[] = "penstock_card";
+constexpr char kXclbinVariable[] = "PENSTOCK_XCLBIN";
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kNsPerUs = 1000;
+// How long after the last doorbell waiting is done awake.
+constexpr std::uint64_t kAwakeNs = 200 * kNsPerUs;
+constexpr std::chrono::microseconds kNap{20};
+constexpr std::chrono::milliseconds kInterruptWait{1};
+
+// The kernel's arguments, by their id in rtl/vitis/kernel.xml.
+enum Argument : std::uint32_t {
+  kRings = 0,   // what m_axi_ctl reaches in the host's memory
+  kHostMemory = 3,  // what m_axi_data reaches in the host's memory
+};
+
+// Runs what XRT may throw from. Its errors are sentences without a number that could be relied on.
+template <class Call>
+auto guarded(Code code, const std::string& what, Call&& call) -> Result<decltype(call())> {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const std::exception& failure) {
+    return error(code, "{}: XRT says: {}", what, failure.what());
+  }
+}
+
+enum class Interrupts { automatic, on, off };
+
+struct Options {
+  std::string xclbin, device, ip;
+  Interrupts interrupts = Interrupts::automatic;
+};
+
+Result<Options> parse_options(const std::string& text) {
+  PENSTOCK_ASSIGN(BusOptions options, BusOptions::parse("xrt", text));
+  Options made;
+  const char* variable = std::getenv(kXclbinVariable);
+  made.xclbin = options.text("xclbin", variable == nullptr ? "" : variable);
+  made.device = options.text("device", "0");
+  made.ip = options.text("ip", "");
+  const std::string interrupts = options.text("interrupts", "auto");
+  PENSTOCK_TRY(options.finish());
+  if (made.xclbin.empty())
+    return error(Code::invalid_argument,
+                 "bus xrt: no xclbin is named: say xclbin=FILE, or set {}", kXclbinVariable);
+  if (interrupts == "on")
+    made.interrupts = Interrupts::on;
+  else if (interrupts == "off")
+    made.interrupts = Interrupts::off;
+  else if (interrupts != "auto")
+    return error(Code::invalid_argument, "bus xrt: interrupts={}: it has to be auto, on or off",
+                 interrupts);
+  return made;
+}
+
+// The bank of the host's memory that an argument of the kernel is connected to.
+Result<std::uint32_t> host_group(const XclbinFile& file, const XclbinFile::Ip& ip,
+                                 Argument argument, const char* port) {
+  std::string tags;
+  for (const XclbinFile::Connection& line : ip.connections) {
+    const XclbinFile::Bank& bank = file.banks[line.bank];
+    if (line.argument != argument) continue;
+    if (bank.host() && bank.used) return bank.group;
+    tags += (tags.empty() ? "" : ", ") + bank.tag;
+  }
+  return error(Code::unsupported,
+               "xclbin {}: {} of {} is connected to {}; the card works on the host's memory, so it "
+               "has to be linked with HOST[0]",
+               file.path, port, ip.name(), tags.empty() ? "no bank" : tags);
+}
+
+// XRT's objects in the order in which they have to come: each needs those before it.
+struct Opened {
+  xrt::device device;
+  xrt::ip ip;
+  std::optional<xrt::ip::interrupt> interrupt;
+  std::string name;  // of the device
+};
+
+class XrtBus final : public Bus {
+ public:
+  XrtBus(Opened opened, const XclbinFile& file, const XclbinFile::Ip& ip, std::uint32_t rings,
+         std::uint32_t memory, const std::string& device)
+      : opened_(std::move(opened)),
+        rings_(rings),
+        memory_(memory),
+        clock_khz_(file.kernel_clock_khz),
+        description_(fmt::format("{} of {} on XRT's device {}{}{}, {} MHz, {}", ip.name(),
+                                 file.path, device, opened_.name.empty() ? "" : ", ", opened_.name,
+                                 clock_khz_ / 1000,
+                                 opened_.interrupt ? "by interrupt" : "by polling")) {}
+
+  ~XrtBus() override { buffers_.clear(); }
+
+  std::string description() const override { return description_; }
+  std::uint32_t read(std::uint32_t offset) override;
+  void write(std::uint32_t offset, std::uint32_t value) override;
+  Result<std::uint64_t> attach(std::byte* memory, std::uint64_t bytes) override;
+  void detach(std::uint64_t bus) override;
+  Result<BusMemory> allocate(std::uint64_t bytes) override;
+  void release(const BusMemory& memory) override { detach(memory.bus); }
+  // The bridge's accesses go through the host's caches.
+  bool behind_caches() const override { return true; }
+  bool interrupts() const override { return opened_.interrupt.has_value(); }
+  std::uint32_t clock_khz() const override { return clock_khz_; }
+  void idle() override;
+
+ private:
+  Result<std::uint64_t> keep(xrt::bo buffer);
+  void failed(const char* what, std::uint32_t offset, const char* why);
+
+  Opened opened_;
+  const std::uint32_t rings_, memory_;  // groups of banks
+  const std::uint32_t clock_khz_;
+  const std::string description_;
+  std::mutex mutex_;                       // of registers and of `buffers_`
+  std::map<std::uint64_t, xrt::bo> buffers_;  // by bus address
+  std::atomic<std::uint64_t> last_write_ns_{0};
+  std::atomic<bool> told_{false};
+};
+
+// A register that cannot be reached reads as one of a link that is down does.
+void XrtBus::failed(const char* what, std::uint32_t offset, const char* why) {
+  if (!told_.exchange(true))
+    log::warn("card: {}: register {:#x} cannot be {}: XRT says: {}", description_, offset, what,
+              why);
+}
+
+std::uint32_t XrtBus::read(std::uint32_t offset) {
+  const std::lock_guard lock(mutex_);
+  try {
+    return opened_.ip.read_register(offset);
+  } catch (const std::exception& failure) {
+    failed("read", offset, failure.what());
+    return kNoAnswer;
+  }
+}
+
+void XrtBus::write(std::uint32_t offset, std::uint32_t value) {
+  const std::lock_guard lock(mutex_);
+  try {
+    opened_.ip.write_register(offset, value);
+  } catch (const std::exception& failure) {
+    failed("written", offset, failure.what());
+  }
+  last_write_ns_.store(Platform::host().now_ns(), std::memory_order_relaxed);
+}
+
+Result<std::uint64_t> XrtBus::keep(xrt::bo buffer) {
+  PENSTOCK_ASSIGN(const std::uint64_t bus,
+                  guarded(Code::io_error, "the address of a buffer", [&] {
+                    return buffer.address();
+                  }));
+  if (bus % kPage != 0)
+    return error(Code::unsupported, "XRT gives a buffer the address {:#x}, which is no page's",
+                 bus);
+  const std::lock_guard lock(mutex_);
+  if (!buffers_.emplace(bus, std::move(buffer)).second)
+    return error(Code::internal, "XRT gives two buffers the address {:#x}", bus);
+  return bus;
+}
+
+Result<std::uint64_t> XrtBus::attach(std::byte* memory, std::uint64_t bytes) {
+  const std::string what =
+      fmt::format("{} bytes of this process's memory cannot be given to the device; its driver has "
+                  "to take them in the host's bank (drivers/xrt/README.md says which do)",
+                  bytes);
+  PENSTOCK_ASSIGN(xrt::bo buffer, guarded(Code::unsupported, what, [&] {
+                    return xrt::bo(opened_.device, memory, bytes, memory_);
+                  }));
+  return keep(std::move(buffer));
+}
+
+void XrtBus::detach(std::uint64_t bus) {
+  xrt::bo buffer;  // goes without the lock
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(bus);
+  PENSTOCK_CHECK(found != buffers_.end(), "a bus address that is not attached");
+  buffer = std::move(found->second);
+  buffers_.erase(found);
+}
+
+Result<BusMemory> XrtBus::allocate(std::uint64_t bytes) {
+  const std::uint64_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  const std::string what =
+      fmt::format("no {} bytes in the host's bank for rings (enable it: xbutil configure -d BDF "
+                  "--host-mem --size 1G enable)",
+                  rounded);
+  PENSTOCK_ASSIGN(xrt::bo buffer, guarded(Code::no_space, what, [&] {
+                    return xrt::bo(opened_.device, rounded, xrt::bo::flags::host_only, rings_);
+                  }));
+  PENSTOCK_ASSIGN(std::byte* const data,
+                  guarded(Code::io_error, "a ring cannot be mapped", [&] {
+                    return buffer.map<std::byte*>();
+                  }));
+  if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % kPage != 0)
+    return error(Code::io_error, "XRT maps a ring at {:#x}, which is no page",
+                 reinterpret_cast<std::uintptr_t>(data));
+  std::memset(data, 0, rounded);
+  PENSTOCK_ASSIGN(const std::uint64_t bus, keep(std::move(buffer)));
+  return BusMemory{data, bus, rounded};
+}
+
+void XrtBus::idle() {
+  if (opened_.interrupt) {
+    try {
+      if (opened_.interrupt->wait(kInterruptWait) == std::cv_status::timeout) return;
+    } catch (const std::exception& failure) {
+      failed("waited for", PENSTOCK_REGISTER_IRQ_CAUSE_LO, failure.what());
+      std::this_thread::sleep_for(kInterruptWait);
+      return;
+    }
+    // What comes after this is a new cause. What came before is collected by the caller.
+    for (const std::uint32_t cause :
+         {PENSTOCK_REGISTER_IRQ_CAUSE_LO, PENSTOCK_REGISTER_IRQ_CAUSE_HI})
+      write(cause, read(cause));
+    try {
+      opened_.interrupt->enable();
+    } catch (const std::exception& failure) {
+      failed("armed", PENSTOCK_REGISTER_IRQ_CAUSE_LO, failure.what());
+    }
+    return;
+  }
+  // A card answers within microseconds, unless it waits for somebody.
+  Platform& platform = Platform::host();
+  if (platform.now_ns() - last_write_ns_.load(std::memory_order_relaxed) < kAwakeNs)
+    platform.yield();
+  else
+    std::this_thread::sleep_for(kNap);
+}
+
+// XRT counts no devices where they are emulated.
+bool emulated() { return std::getenv("XCL_EMULATION_MODE") != nullptr; }
+
+Status probe() {
+  try {
+    if (xrt::system::enumerate_devices() > 0 || emulated()) return {};
+  } catch (const std::exception& failure) {
+    return error(Code::unsupported,
+                 "XRT does not come up: {}; XILINX_XRT has to name the folder of its installation",
+                 failure.what());
+  }
+  return error(Code::unsupported,
+               "XRT sees no device (xbutil examine shows those that are plugged in)");
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+Result<xrt::device> open_device(const std::string& name) {
+  if (is_number(name) && !emulated()) {
+    PENSTOCK_ASSIGN(const unsigned count, guarded(Code::io_error, "XRT does not count devices",
+                                                  [] { return xrt::system::enumerate_devices(); }));
+    if (name.size() > 6 || std::stoul(name) >= count)
+      return error(Code::not_found, "bus xrt: device={}: XRT sees {} device{}, counted from 0",
+                   name, count, count == 1 ? "" : "s");
+  }
+  // The shim leaves the reason in errno, if anywhere.
+  errno = 0;
+  Result<xrt::device> device = guarded(Code::not_found, "", [&] { return xrt::device(name); });
+  const int number = errno;
+  if (device.ok()) return device;
+  const std::string why = device.status().message().substr(2);
+  if (number == EACCES || number == EPERM ||
+      why.find("ermission denied") != std::string::npos)
+    return error(Code::permission_denied,
+                 "bus xrt: device={}: this user may not open it: {} (the files are "
+                 "/dev/dri/renderD*, mostly of the group render)",
+                 name, why);
+  if (number == EBUSY)
+    return error(Code::busy, "bus xrt: device={}: somebody else has it: {}", name, why);
+  return error(Code::not_found,
+               "bus xrt: device={}: {} (it has to be the number or the bus address of a device that "
+               "xbutil examine shows)",
+               name, why);
+}
+
+std::string device_name(const xrt::device& device) {
+  try {
+    return device.get_info<xrt::info::device::name>();
+  } catch (const std::exception&) {
+    return {};  // it is for people only
+  }
+}
+
+Status load(xrt::device& device, const std::string& name, const XclbinFile& file,
+            xrt::uuid* uuid) {
+  try {
+    *uuid = device.load_xclbin(xrt::xclbin(file.data));
+    return {};
+  } catch (const std::exception& failure) {
+    const std::string what = failure.what();
+    const Code code = what.find("busy") != std::string::npos ? Code::busy : Code::unsupported;
+    return error(code,
+                 "xclbin {} (UUID {}, made for the platform {}) cannot be loaded onto {}: XRT says: "
+                 "{}",
+                 file.path, file.uuid, file.platform, name.empty() ? "the device" : name, what);
+  }
+}
+
+Status open_interrupt(Opened& opened, const XclbinFile::Ip& ip, Interrupts choice) {
+  if (choice == Interrupts::off) return {};
+  std::string why = "the xclbin gives the kernel no interrupt";
+  if (ip.interrupts) {
+    try {
+      opened.interrupt = opened.ip.create_interrupt_notify();
+      return {};
+    } catch (const std::exception& failure) {
+      why = fmt::format("XRT says: {}", failure.what());
+    }
+  }
+  if (choice == Interrupts::automatic) {
+    log::info("card: {} is polled: {}", ip.name(), why);
+    return {};
+  }
+  return error(Code::unsupported, "bus xrt: interrupts=on: {} has none: {}", ip.name(), why);
+}
+
+Result<std::unique_ptr<Bus>> make(const std::string& text) {
+  PENSTOCK_ASSIGN(const Options options, parse_options(text));
+  PENSTOCK_ASSIGN(const XclbinFile file, XclbinFile::read(options.xclbin));
+  PENSTOCK_ASSIGN(const XclbinFile::Ip* const ip, file.find(kKernel, options.ip));
+  PENSTOCK_ASSIGN(const std::uint32_t rings, host_group(file, *ip, kRings, "m_axi_ctl"));
+  PENSTOCK_ASSIGN(const std::uint32_t memory, host_group(file, *ip, kHostMemory, "m_axi_data"));
+  if (file.kernel_clock_khz == 0)
+    return error(Code::unsupported,
+                 "xclbin {}: it does not say what its clock is, by which the card counts deadlines",
+                 file.path);
+  Opened opened;
+  PENSTOCK_ASSIGN(opened.device, open_device(options.device));
+  opened.name = device_name(opened.device);
+  xrt::uuid uuid;
+  PENSTOCK_TRY(load(opened.device, opened.name, file, &uuid));
+  PENSTOCK_ASSIGN(opened.ip, guarded(Code::busy,
+                                     fmt::format("{} cannot be opened: has another process got it?",
+                                                 ip->name()),
+                                     [&] {
+                                       return xrt::ip(opened.device, uuid,
+                                                      fmt::format("{}:{{{}}}", ip->kernel,
+                                                                  ip->instance));
+                                     }));
+  PENSTOCK_TRY(open_interrupt(opened, *ip, options.interrupts));
+  return std::unique_ptr<Bus>(std::make_unique<XrtBus>(std::move(opened), file, *ip, rings, memory,
+                                                       options.device));
+}
+
+}  // namespace
+
+BusFactory xrt_bus_factory() {
+  BusFactory factory;
+  factory.name = "xrt";
+  factory.preference = 20;  // a device that is there before one that is simulated
+  factory.probe = probe;
+  factory.make = make;
+  return factory;
+}
+
+}  // namespace penstock::card
