@@ -21,7 +21,17 @@ struct Registry {
   std::vector<BusFactory> factories;  // by preference, highest first
 };
 
+Status never_stages(const Bus& bus) {
+  return error(Code::unsupported, "{}: it does not work on copies", bus.description());
+}
+
 }  // namespace
+
+Result<BusMemory> Bus::allocate_staging() { return never_stages(*this); }
+Status Bus::to_card(const BusMemory&, std::uint64_t, std::uint64_t) { return never_stages(*this); }
+Status Bus::from_card(const BusMemory&, std::uint64_t, std::uint64_t) {
+  return never_stages(*this);
+}
 
 Status register_bus(BusFactory factory) {
   const auto legal = [](char c) {

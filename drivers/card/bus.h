@@ -50,6 +50,15 @@ class Bus {
   virtual void detach(std::uint64_t bus) = 0;
   virtual Result<BusMemory> allocate(std::uint64_t bytes) = 0;
   virtual void release(const BusMemory& memory) = 0;
+  // True if the card works on copies: attach() is not for it then, and staged_engine.h does with
+  // the three below.
+  virtual bool stages() const { return false; }
+  // Memory of the card's own with an image of it in this process, 4 KiB aligned on both sides, for
+  // one queue; its owner gives it to release(). Neither side sees what the other wrote until it was
+  // moved: [at, at + bytes) of it, which to_card() and from_card() have done when they return.
+  virtual Result<BusMemory> allocate_staging();
+  virtual Status to_card(const BusMemory& memory, std::uint64_t at, std::uint64_t bytes);
+  virtual Status from_card(const BusMemory& memory, std::uint64_t at, std::uint64_t bytes);
   // True if the card does not see other hosts' memory as a device does, but through this host's
   // caches: then it is no use on a pool that is not coherent between hosts.
   virtual bool behind_caches() const { return false; }

@@ -4,6 +4,7 @@
 
 #include "penstock/base/log.h"
 #include "penstock/drivers/card/card_queue.h"
+#include "penstock/drivers/card/staged_engine.h"
 #include "penstock/engine/accept.h"
 
 namespace penstock::card {
@@ -74,6 +75,7 @@ EngineFactory card_engine_factory() {
     if (!bus.ok()) return named(bus.status());
     Result<std::shared_ptr<Card>> card = Card::open(std::move(bus).value());
     if (!card.ok()) return named(card.status());
+    if ((*card)->bus().stages()) return make_staged_engine(std::move(card).value());
     return make_card_engine(std::move(card).value());
   };
   return factory;

@@ -49,6 +49,17 @@ Result<std::unique_ptr<CardQueue>> CardQueue::open(std::shared_ptr<Card> card, c
                  "is not coherent between hosts");
   PENSTOCK_ASSIGN(const std::uint32_t number, card->take_queue());
   std::unique_ptr<CardQueue> made(new CardQueue(std::move(card), number));
+  PENSTOCK_TRY(made->add_windows(queue));
+  PENSTOCK_TRY(made->set_up(queue));
+  return made;
+}
+
+Result<std::unique_ptr<CardQueue>> CardQueue::open(std::shared_ptr<Card> card, const Queue& queue,
+                                                   std::vector<CardWindow> windows) {
+  if (card->lost()) return error(Code::io_error, "the card does not answer any more");
+  PENSTOCK_ASSIGN(const std::uint32_t number, card->take_queue());
+  std::unique_ptr<CardQueue> made(new CardQueue(std::move(card), number));
+  made->windows_ = std::move(windows);
   PENSTOCK_TRY(made->set_up(queue));
   return made;
 }
@@ -58,23 +69,26 @@ void CardQueue::write_wide(std::uint32_t at, std::uint64_t value) {
   card_->bus().write(at + 4, static_cast<std::uint32_t>(value >> 32));
 }
 
+Status CardQueue::add_windows(const Queue& queue) {
+  if (queue.pool() == nullptr) return {};
+  std::vector<Window> windows = queue.config().windows;
+  if (windows.empty()) {
+    for (std::uint32_t device = 0; device < queue.pool()->device_count(); ++device) {
+      const DeviceData data = queue.pool()->device_data(device);
+      windows.push_back({data.address, data.bytes, true, true});
+    }
+  }
+  std::erase_if(windows, [](const Window& window) { return window.bytes == 0; });
+  if (windows.size() > card_->identity().windows)
+    return error(Code::unsupported, "the queue has {} windows, and the card has {} for one",
+                 windows.size(), card_->identity().windows);
+  for (const Window& window : windows) PENSTOCK_TRY(add_window(*queue.pool(), window));
+  return {};
+}
+
 Status CardQueue::set_up(const Queue& queue) {
   depth_ = std::min(queue.depth(), kMostDepth);
   timeout_ms_ = queue.config().default_timeout_ms;
-  if (queue.pool() != nullptr) {
-    std::vector<Window> windows = queue.config().windows;
-    if (windows.empty()) {
-      for (std::uint32_t device = 0; device < queue.pool()->device_count(); ++device) {
-        const DeviceData data = queue.pool()->device_data(device);
-        windows.push_back({data.address, data.bytes, true, true});
-      }
-    }
-    std::erase_if(windows, [](const Window& window) { return window.bytes == 0; });
-    if (windows.size() > card_->identity().windows)
-      return error(Code::unsupported, "the queue has {} windows, and the card has {} for one",
-                   windows.size(), card_->identity().windows);
-    for (const Window& window : windows) PENSTOCK_TRY(add_window(*queue.pool(), window));
-  }
   PENSTOCK_ASSIGN(
       ring_, card_->bus().allocate(std::uint64_t{depth_} *
                                    (sizeof(penstock_descriptor) + sizeof(penstock_completion))));

@@ -21,6 +21,13 @@
 
 namespace penstock::card {
 
+// What a queue may reach: penstock addresses, and where they are on the bus.
+struct CardWindow {
+  penstock_address base;
+  std::uint64_t bytes, bus;
+  bool read, write;
+};
+
 // Used by the engine's side's thread alone.
 class CardQueue final : public EngineSide {
  public:
@@ -28,6 +35,9 @@ class CardQueue final : public EngineSide {
   // the queue has more windows than the card, or a pool that it does not see as other hosts do;
   // io_error if the card does not enable it.
   static Result<std::unique_ptr<CardQueue>> open(std::shared_ptr<Card> card, const Queue& queue);
+  // With these windows in place of the queue's, onto memory that stays as long as it does.
+  static Result<std::unique_ptr<CardQueue>> open(std::shared_ptr<Card> card, const Queue& queue,
+                                                 std::vector<CardWindow> windows);
   // Cancels what is under way, and waits until the card is done with it (Patience::answer_ms; a
   // card that is not is reset). Then the memory is no longer reached by it.
   ~CardQueue() override;
@@ -37,13 +47,8 @@ class CardQueue final : public EngineSide {
   std::uint32_t advance(Queue& queue);
 
  private:
-  struct CardWindow {
-    penstock_address base;
-    std::uint64_t bytes, bus;
-    bool read, write;
-  };
-
   CardQueue(std::shared_ptr<Card> card, std::uint32_t number);
+  Status add_windows(const Queue& queue);
   Status set_up(const Queue& queue);
   Status add_window(const Pool& pool, const Window& window);
   Status enable();

@@ -91,8 +91,8 @@ Status check_header(XclbinFile& file) {
       header.m_numSections * sizeof(axlf_section_header) > file.data.size() - first)
     return corrupt(file, fmt::format("it has no place for its {} sections", header.m_numSections));
   for (std::uint32_t i = 0; i < header.m_numSections; ++i) {
-    const auto section = copy_of<axlf_section_header>(file.data.data() + first +
-                                                      i * sizeof(axlf_section_header));
+    const auto section =
+        copy_of<axlf_section_header>(file.data.data() + first + i * sizeof(axlf_section_header));
     if (section.m_sectionOffset > file.data.size() ||
         section.m_sectionSize > file.data.size() - section.m_sectionOffset)
       return corrupt(file, fmt::format("its section {} of kind {} ends behind the file", i,
@@ -136,8 +136,8 @@ Status read_ips(XclbinFile& file, bool groups) {
                   find_section(file, groups ? ASK_GROUP_CONNECTIVITY : CONNECTIVITY, name));
   std::vector<connection> connections;
   if (!lines.empty()) {
-    PENSTOCK_ASSIGN(connections, table<connection>(file, name, lines,
-                                                   offsetof(::connectivity, m_connection)));
+    PENSTOCK_ASSIGN(connections,
+                    table<connection>(file, name, lines, offsetof(::connectivity, m_connection)));
   }
   for (std::size_t i = 0; i < ips.size(); ++i) {
     if (ips[i].m_type != IP_KERNEL) continue;
@@ -152,9 +152,9 @@ Status read_ips(XclbinFile& file, bool groups) {
       if (line.m_ip_layout_index != static_cast<std::int32_t>(i)) continue;
       if (line.arg_index < 0 || line.mem_data_index < 0 ||
           static_cast<std::size_t>(line.mem_data_index) >= file.banks.size())
-        return corrupt(file, fmt::format("argument {} of {} is connected to bank {}, of {}",
-                                         line.arg_index, full, line.mem_data_index,
-                                         file.banks.size()));
+        return corrupt(
+            file, fmt::format("argument {} of {} is connected to bank {}, of {}", line.arg_index,
+                              full, line.mem_data_index, file.banks.size()));
       made.connections.push_back({static_cast<std::uint32_t>(line.arg_index),
                                   static_cast<std::uint32_t>(line.mem_data_index)});
     }
@@ -172,8 +172,7 @@ Status read_clock(XclbinFile& file) {
     return corrupt(file, "its section CLOCK_FREQ_TOPOLOGY is cut off");
   const auto count = copy_of<std::int16_t>(section.data());
   const std::size_t first = offsetof(clock_freq_topology, m_clock_freq);
-  if (count < 0 ||
-      static_cast<std::size_t>(count) > (section.size() - first) / sizeof(clock_freq))
+  if (count < 0 || static_cast<std::size_t>(count) > (section.size() - first) / sizeof(clock_freq))
     return corrupt(file, "its section CLOCK_FREQ_TOPOLOGY has no place for its clocks");
   for (std::int16_t i = 0; i < count; ++i) {
     const auto clock = copy_of<clock_freq>(section.data() + first +

@@ -13,7 +13,7 @@ namespace penstock::card {
 
 struct XclbinFile {
   struct Bank {
-    std::string tag;  // "HBM[0]", "HOST[0]"
+    std::string tag;          // "HBM[0]", "HOST[0]"
     std::uint32_t group = 0;  // by which XRT names it
     std::uint64_t base = 0, bytes = 0;
     bool used = false;

@@ -55,6 +55,8 @@ struct SelectWork {
   PreparedSelect prepared;
   std::uint64_t done = 0;            // tasks before those of the present piece
   std::vector<penstock_task> tasks;  // of the present piece, copied and checked
+  std::uint32_t status = PENSTOCK_OK, field = PENSTOCK_FIELD_NONE;  // the stream's refusal
+  std::uint64_t detail = 0;
   std::uint64_t left() const { return prepared.n - done; }
 };
 struct UpdateWork {
@@ -306,7 +308,8 @@ Status Side::begin_piece(Entry* entry) {
   }
   PENSTOCK_TRY(stream_->select({table.view, table.data, &prepared.program, work.tasks.data(),
                                 work.tasks.size(), prepared.commit,
-                                prepared.results + work.done * sizeof(penstock_result)}));
+                                prepared.results + work.done * sizeof(penstock_result),
+                                &work.status, &work.field, &work.detail}));
   entry->on_device = true;
   entry->mark = 0;
   unmarked_ = true;
@@ -369,7 +372,7 @@ std::uint32_t Side::collect(Queue& queue) {
       reached_ = entry.mark;
     }
     if (entry.on_device) finish(queue, entry);
-    if (entry.on_device && entry.select != nullptr && !queue.cancelled() &&
+    if (entry.on_device && entry.select != nullptr && entry.outcome.ok() && !queue.cancelled() &&
         begin_next_piece(&entry))
       break;
     if (queue.cancelled()) entry.outcome = {PENSTOCK_CANCELLED, PENSTOCK_FIELD_NONE, 0};
@@ -410,7 +413,11 @@ void Side::finish(const Queue& queue, Entry& entry) const {
     return;
   }
   if (entry.select != nullptr) {
-    finish_select(access, *entry.select);
+    SelectWork& work = *entry.select;
+    if (work.status == PENSTOCK_OK)
+      finish_select(access, work);
+    else
+      entry.outcome = {work.status, work.field, work.detail};
     return;
   }
   for (std::uint32_t i = 0; i < entry.n; ++i) access.publish(entry.range[i], entry.bytes[i]);

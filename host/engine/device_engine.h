@@ -32,6 +32,12 @@ struct SelectArguments {
   std::uint64_t n;             // 1 to 1024
   bool commit;
   std::byte* results;  // n penstock_result, in the order of the tasks; aligned to 8 bytes
+  // For a device that lacks more than its capabilities can say: before the operation is over, and
+  // with nothing written, the status, penstock_field and detail of its refusal. They begin as
+  // PENSTOCK_OK, PENSTOCK_FIELD_NONE and 0, and most streams leave them alone.
+  std::uint32_t* status;
+  std::uint32_t* field;
+  std::uint64_t* detail;
 };
 
 // A checked UPDATE, of the same kind. Each update is in its range by itself; only an ADD can leave

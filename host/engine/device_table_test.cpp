@@ -61,6 +61,20 @@ class DeviceTableTest : public DeviceEngineTest {
   TableView view_{};
 };
 
+TEST_F(DeviceTableTest, ADeviceMayRefuseWhatItsCapabilitiesAllow) {
+  device_->select_refusal = PENSTOCK_UNSUPPORTED;
+  select(true, 2);
+  advance();
+  device_->run();
+  EXPECT_EQ(advance(), 1u);
+  penstock_completion c;
+  ASSERT_TRUE(queue_->poll(&c));
+  EXPECT_EQ(c.status, std::uint32_t{PENSTOCK_UNSUPPORTED});
+  EXPECT_EQ(c.field, std::uint32_t{PENSTOCK_FIELD_PROGRAM});
+  EXPECT_EQ(c.detail, 3u);
+  EXPECT_EQ(header()->generation, 0u) << "nothing was committed";
+}
+
 TEST_F(DeviceTableTest, ACommitIsOverBeforeAnythingFollows) {
   select(true);
   copy(0, 65536, 144);  // the header, with the generation after the commit

@@ -22,6 +22,7 @@ class FakeDevice final : public Device {
   std::uint32_t looks_for_each = 0;  // an operation is over after so many looks; 0: when told to
   std::deque<Status> answers;        // to the next operations; an ok one starts it
   Status open_answer;
+  std::uint32_t select_refusal = PENSTOCK_OK;  // of every SELECT, with field PROGRAM, detail 3
   bool lost = false;
   const void* unreadable = nullptr;  // the host does not read what lies here
   // What a test sees.
@@ -93,6 +94,12 @@ class FakeDevice final : public Device {
     }
     Status select(const SelectArguments& a) override {
       return device_.start("select", [a, this] {
+        if (device_.select_refusal != PENSTOCK_OK) {
+          *a.status = device_.select_refusal;
+          *a.field = PENSTOCK_FIELD_PROGRAM;
+          *a.detail = 3;
+          return;
+        }
         penstock_node_table header = *a.view.header;
         const TableView view = table_view(&header, a.table);
         for (std::uint64_t i = 0; i < a.n; ++i) {

@@ -33,7 +33,10 @@ Result<std::string> engine_text(const ConformanceChoice& choice) {
     return error(Code::invalid_argument,
                  "--bus and --trace are about the engine card, not about {}", choice.engine);
   std::string text = "card:" + choice.bus;
-  if (choice.bus.find(";seed=") == std::string::npos) text += fmt::format(";seed={}", choice.seed);
+  // A device that XRT knows leaves nothing to chance.
+  const bool seeded = choice.bus != "xrt" && choice.bus.rfind("xrt;", 0) != 0;
+  if (seeded && choice.bus.find(";seed=") == std::string::npos)
+    text += fmt::format(";seed={}", choice.seed);
   if (!choice.trace.empty()) text += ";trace=" + choice.trace;
   return text;
 }

@@ -22,8 +22,8 @@ struct BankConfig {
 struct Buffer {
   std::uint64_t address = 0, bytes = 0;  // bytes as asked for; memory is whole pages
   std::uint32_t flags = 0;
-  bool mapped = false;         // it has an address
-  std::byte* host = nullptr;   // what the process sees
+  bool mapped = false;          // it has an address
+  std::byte* host = nullptr;    // what the process sees
   std::byte* device = nullptr;  // what the device sees; the same in the host's bank
   std::vector<std::byte*> owned;
 };

@@ -6,6 +6,7 @@
 #include <uuid/uuid.h>
 #include <xrt.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +38,9 @@ using penstock::sim::StandinOptions;
 // Read anew where a device is looked for or opened, so that one process can try several.
 StandinOptions options() {
   const char* text = std::getenv("PENSTOCK_XRT_STANDIN");
-  auto result = StandinOptions::parse(text == nullptr ? "" : text);
+  std::string list = text == nullptr ? "" : text;
+  std::replace(list.begin(), list.end(), ',', ';');
+  auto result = StandinOptions::parse(list);
   if (!result.ok()) {
     std::fprintf(stderr, "PENSTOCK_XRT_STANDIN: %s\n", result.status().message().c_str());
     std::abort();
@@ -90,8 +93,8 @@ xclDeviceHandle xclOpen(unsigned index, const char*, xclVerbosityLevel) {
 void xclClose(xclDeviceHandle handle) { delete static_cast<Handle*>(handle); }
 
 int xclLoadXclBin(xclDeviceHandle handle, const axlf* xclbin) {
-  const int failure = device_of(handle).load(reinterpret_cast<const char*>(xclbin),
-                                             xclbin->m_header.m_length);
+  const int failure =
+      device_of(handle).load(reinterpret_cast<const char*>(xclbin), xclbin->m_header.m_length);
   if (failure == 0) static_cast<Handle*>(handle)->core->register_axlf(xclbin);
   return told(failure);
 }

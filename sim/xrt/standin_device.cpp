@@ -71,7 +71,8 @@ StandinDevice::~StandinDevice() {
 void StandinDevice::reached(const Buffer& buffer, bool begins) {
   if (!card_) return;
   if (begins)
-    card_->memory().attach(buffer.address, buffer.device, (buffer.bytes + kBeat - 1) / kBeat * kBeat);
+    card_->memory().attach(buffer.address, buffer.device,
+                           (buffer.bytes + kBeat - 1) / kBeat * kBeat);
   else
     card_->memory().detach(buffer.address);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/drivers/card/card_engine.h"
+#include "penstock/drivers/card/staged_engine.h"
 #include "penstock/drivers/xrt/xrt_bus.h"
 #include "penstock/memory/temporary_pool_test.h"
 
