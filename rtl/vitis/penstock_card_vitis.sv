@@ -25,7 +25,9 @@ module penstock_card_vitis #(
     input  wire logic          s_axi_control_rready,
     output      logic [31:0]   s_axi_control_rdata,
     output      logic [1:0]    s_axi_control_rresp,
+    // verilator lint_off SYMRSVDWORD
     output      logic          interrupt,
+    // verilator lint_on SYMRSVDWORD
     output      logic          m_axi_ctl_awvalid,
     input  wire logic          m_axi_ctl_awready,
     output      logic [63:0]   m_axi_ctl_awaddr,
