@@ -74,6 +74,8 @@ const std::vector<Variable>& variables() {
       {Id::plugins, "PENSTOCK_PLUGINS", "",
        "Plugins with engines, or folders of them, joined by colons; none for none; unset: those "
        "that stand beside Penstock."},
+      {Id::cuda_driver, "PENSTOCK_CUDA_DRIVER", "libcuda.so.1",
+       "The library that the engine cuda loads as the CUDA driver, a name or a path."},
   };
   return table;
 }

@@ -32,6 +32,7 @@ enum class Id {
   stats,         // PENSTOCK_STATS
   group,         // PENSTOCK_GROUP
   plugins,       // PENSTOCK_PLUGINS
+  cuda_driver,   // PENSTOCK_CUDA_DRIVER
   count_
 };
 
