@@ -129,6 +129,11 @@ bool CudaDevice::host_reads(const void* data, std::uint64_t) const {
   return !is_device_memory(context_->driver(), data, &ordinal);
 }
 
+bool CudaDevice::reaches_device_memory(const void* data) const {
+  int ordinal = 0;
+  return is_device_memory(context_->driver(), data, &ordinal) && ordinal == context_->ordinal();
+}
+
 Capabilities CudaDevice::capabilities() const {
   Capabilities c;
   c.name = "cuda";
@@ -192,6 +197,7 @@ EngineFactory cuda_engine_factory() {
   factory.name = "cuda";
   factory.preference = 60;
   factory.probe = probe;
+  factory.find_memory = find_cuda_memory;
   factory.make = [](const std::string& argument) -> Result<std::shared_ptr<Engine>> {
     const auto named = [](const Status& status) { return status.with_context("engine cuda"); };
     const Result<Options> options = Options::parse(argument);

@@ -8,6 +8,7 @@
 
 #include "penstock/drivers/cuda/memory.h"
 #include "penstock/engine/device_engine.h"
+#include "penstock/engine/device_memory.h"
 
 namespace penstock::cuda {
 
@@ -49,6 +50,7 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<DeviceStream>> open(Queue& queue) override;
   bool host_reads(const void* data, std::uint64_t bytes) const override;
+  bool reaches_device_memory(const void* data) const override;
 
   const std::shared_ptr<const Context>& context() const { return context_; }
   const Kernels& kernels() const { return *kernels_; }
@@ -68,6 +70,9 @@ class CudaDevice final : public Device {
 Result<std::unique_ptr<DeviceStream>> make_stream(const CudaDevice& device, Pool* pool);
 
 EngineFactory cuda_engine_factory();
+
+// Device memory of the process, if anything in it has loaded the driver; else null.
+std::shared_ptr<DeviceMemory> find_cuda_memory();
 
 }  // namespace penstock::cuda
 #endif

@@ -46,6 +46,7 @@ namespace penstock::cuda {
   F(cuEventDestroy)                 \
   F(cuEventRecord)                  \
   F(cuEventQuery)                   \
+  F(cuEventSynchronize)             \
   F(cuLaunchKernel)                 \
   F(cuLaunchHostFunc)               \
   F(cuGraphCreate)                  \

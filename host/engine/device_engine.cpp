@@ -463,6 +463,9 @@ class DeviceEngine final : public Engine {
     return accept_descriptor(capabilities(), descriptor);
   }
   std::uint32_t advance(Queue& queue) override;
+  bool reaches_device_memory(const void* data) const override {
+    return shared_->device().reaches_device_memory(data);
+  }
 
  private:
   const std::shared_ptr<Shared> shared_;
@@ -499,6 +502,8 @@ std::uint32_t DeviceEngine::advance(Queue& queue) {
 }  // namespace
 
 bool Device::host_reads(const void*, std::uint64_t) const { return true; }
+
+bool Device::reaches_device_memory(const void*) const { return false; }
 
 Status DeviceStream::outer_step(const OuterStepArguments&) {
   return error(Code::unsupported, "the device has no OUTER_STEP");

@@ -95,6 +95,8 @@ class Device {
   // False for memory that the host cannot read, which may hold operands only. A list of sources,
   // weights, a table, a program, tasks or updates there are refused with out_of_range.
   virtual bool host_reads(const void* data, std::uint64_t bytes) const;
+  // As Engine::reaches_device_memory.
+  virtual bool reaches_device_memory(const void* data) const;
 };
 
 // A lost device: accepts() answers io_error with the reason from then on, and every descriptor

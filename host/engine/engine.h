@@ -46,7 +46,8 @@ struct Capabilities {
   bool synchronous = false;  // advance() itself does the work
 };
 
-class Kernels;  // host_engine.h
+class Kernels;       // host_engine.h
+class DeviceMemory;  // device_memory.h
 
 // An engine may serve many queues; each queue is advanced by one thread at a time.
 class Engine {
@@ -61,6 +62,11 @@ class Engine {
   // The kernels of an engine that would execute a descriptor in the calling thread anyway, for
   // callers that need no queue. Null: there is only the queue. Thread-safe.
   virtual const Kernels* direct_kernels() const { return nullptr; }
+  // Whether operands may be at `data`, which is in the memory of a device (device_memory.h).
+  virtual bool reaches_device_memory(const void* data) const {
+    static_cast<void>(data);
+    return false;
+  }
 };
 
 struct EngineInfo {
@@ -79,6 +85,8 @@ struct EngineFactory {
   int preference = 0;
   std::function<EngineInfo()> probe;  // cheap; no side effect that outlives it
   std::function<Result<std::shared_ptr<Engine>>(const std::string& argument)> make;
+  // Null, or how to find the device memory that the process has (device_memory.h).
+  std::function<std::shared_ptr<DeviceMemory>()> find_memory;
 };
 // Drivers call this before the first use of the registry. already_exists if the name is taken,
 // invalid_argument if the factory is incomplete. Thread-safe.
@@ -96,7 +104,7 @@ Status load_engine_plugin(const std::string& path);
 // does not load is logged.
 void load_engine_plugins();
 
-#define PENSTOCK_PLUGIN_VERSION "penstock-engine-4"
+#define PENSTOCK_PLUGIN_VERSION "penstock-engine-5"
 #define PENSTOCK_ENGINE_PLUGIN(register_function)                                     \
   extern "C" {                                                                        \
   extern __attribute__((visibility("default"))) const char penstock_plugin_version[]; \

@@ -77,6 +77,9 @@ class FaultEngine final : public Engine {
     return inner_->accepts(descriptor);
   }
   std::uint32_t advance(Queue& queue) override;
+  bool reaches_device_memory(const void* data) const override {
+    return inner_->reaches_device_memory(data);
+  }
 
  private:
   // The descriptor at a queue's front.

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "penstock/base/log.h"
+#include "penstock/engine/device_memory.h"
 #include "penstock/engine/engine.h"
 #include "penstock/engine/fault.h"
 #include "penstock/engine/host_engine.h"
@@ -91,6 +92,7 @@ class Registry {
     const auto place = std::find_if(
         factories_.begin(), factories_.end(),
         [&](const EngineFactory& other) { return other.preference < factory.preference; });
+    if (factory.find_memory) register_device_memory(factory.find_memory);
     factories_.insert(place, std::move(factory));
     return {};
   }

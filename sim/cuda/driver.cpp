@@ -357,6 +357,11 @@ CUresult CUDAAPI cuEventQuery(CUevent event) {
   return alive();
 }
 
+CUresult CUDAAPI cuEventSynchronize(CUevent event) {
+  if (event->last != nullptr) machine().wait(*event->last);
+  return alive();
+}
+
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned groups, unsigned, unsigned,
                                 unsigned lanes, unsigned, unsigned, unsigned, CUstream stream,
                                 void** parameters, void**) {
