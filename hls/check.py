@@ -9,7 +9,8 @@ usage: check.py --folder hls
   functions   none calls itself, by whatever way
   loops       `for` with a condition and braces, and LOOP_TRIPCOUNT with min and max at its beginning;
               no other kind
-  pragmas     known ones; a pipeline has II 1; variables are named that the function has
+  pragmas     known ones; a pipeline has II 1; variables are named that the function has; a distance
+              between iterations is one that a constant k...Distance of the function says
   interfaces  every argument of a kernel has its port, in the registers that penstock_hls.h documents;
               pointers have an m_axi bundle of their own
   dataflow    nothing but streams and stages; each stream has a depth, one writer and one reader
@@ -123,7 +124,7 @@ def check_loops(source):
             yield source.finding(match.start(), "a loop without LOOP_TRIPCOUNT min and max")
 
 
-def check_pragmas(source):
+def check_pragmas(source, all_text):
     for match in re.finditer(r"^\s*#pragma\s+HLS\s+(\w+)([^\n]*)", source.text, re.MULTILINE):
         name, rest = match.groups()
         at = match.start(1)
@@ -142,6 +143,14 @@ def check_pragmas(source):
             outside = re.sub(r"#pragma[^\n]*", "", source.text[body:end]) + arguments
             if not re.search(rf"\b{variable.group(1)}\b", outside):
                 yield source.finding(at, f"no variable {variable.group(1)}")
+        # What is promised to the tool about a loop has to be what the loop does.
+        distance = re.search(r"distance\s*=\s*(\d+)", rest)
+        if distance:
+            named = re.findall(r"\bk\w+Distance\b", source.text[body:end])
+            values = [constant for name in named for constant in
+                      re.findall(rf"constexpr u32 {name} = (\d+);", all_text)]
+            if distance.group(1) not in values:
+                yield source.finding(at, f"distance {distance.group(1)}, but constants say {values}")
 
 
 def check_recursion(sources):
@@ -250,10 +259,12 @@ def check_folder(folder):
     names = sorted(name for name in os.listdir(folder)
                    if name.endswith((".h", ".cpp")) and not re.search(r"_test\.\w+$", name))
     sources = [Source(folder, name) for name in names]
+    all_text = "".join(source.text for source in sources)
     findings = []
     for source in sources:
-        for check in (check_words, check_loops, check_pragmas):
-            findings += check(source)
+        findings += check_words(source)
+        findings += check_loops(source)
+        findings += check_pragmas(source, all_text)
     for check in (check_recursion, check_interfaces, check_dataflow):
         findings += check(sources)
     loops = sum(len(re.findall(r"\bfor\b", source.text)) for source in sources)

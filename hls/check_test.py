@@ -40,6 +40,8 @@ CHANGES = [
     ("reduce_stages.h", "#pragma HLS PIPELINE II = 1", "#pragma HLS PIPELINED II = 1", "not known"),
     ("reduce_stages.h", "variable = accumulators dim = 2", "variable = accumulator dim = 2",
      "no variable accumulator"),
+    ("reduce_job.h", "kFoldDistance = 16;", "kFoldDistance = 8;", "distance 16"),
+    ("reduce_stages.h", "distance = 4 ", "distance = 5 ", "distance 5"),
     ("float32.h", "const u64 code =", "const u64 code = f32_add(a, b) +", "calls itself"),
     ("reduce.cpp", "mode = m_axi port = pool_edge", "mode = m_axi port = pool_edges",
      "pool_edge has no m_axi"),

@@ -287,8 +287,8 @@ inline u32 whole_words_of(const Place& place, u64 index, u32 words) {
 // neighbours, at its ends, goes as bytes.
 inline void place_words(const ReduceJob job, Words& results, WriteBursts& bursts, Words& whole,
                         Edges& edges) {
-  Word chunk_words[kResultWords];
-#pragma HLS BIND_STORAGE variable = chunk_words type = ram_2p impl = bram
+  Word kept[kResultWords];
+#pragma HLS BIND_STORAGE variable = kept type = ram_2p impl = bram
   Word before[kMaxDestinations];
 #pragma HLS ARRAY_PARTITION variable = before type = complete
   const u64 before_last = (job.chunks - 1) * job.result_words;
@@ -305,9 +305,8 @@ inline void place_words(const ReduceJob job, Words& results, WriteBursts& bursts
   for (u64 i = 0; i < total; ++i) {
 #pragma HLS PIPELINE II = 1
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 786432
-#pragma HLS DEPENDENCE variable = chunk_words type = inter direction = RAW distance = \
-    4 dependent = true
-#pragma HLS DEPENDENCE variable = chunk_words type = inter direction = WAR dependent = false
+#pragma HLS DEPENDENCE variable = kept type = inter direction = RAW distance = 4 dependent = true
+#pragma HLS DEPENDENCE variable = kept type = inter direction = WAR dependent = false
     const Place place = d == 0 ? job.place_0 : d == 1 ? job.place_1 : job.place_2;
     const bool last_chunk = chunk + 1 == job.chunks;
     const u32 given = last_chunk ? job.last_result_words : job.result_words;
@@ -321,9 +320,9 @@ inline void place_words(const ReduceJob job, Words& results, WriteBursts& bursts
       if (at < given) {
         if (d == 0) {
           word = results.read();
-          chunk_words[at] = word;
+          kept[at] = word;
         } else {
-          word = chunk_words[at];
+          word = kept[at];
         }
       }
       const u32 bits = place.shift * 8;

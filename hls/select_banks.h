@@ -89,16 +89,14 @@ inline void store_cell(Banks& banks, u32 kind, u32 group, u32 lane, u32 column, 
   }
 }
 
-inline u32 request_run(WordPort& port, u64 word, u32 words) {
+// Asks for words that follow one another, in bursts.
+inline void request_run(WordPort port, u64 word, u32 words) {
 #pragma HLS INLINE off
-  u32 asked = 0;
   for (u32 at = 0; at < words; at += kLoadWords) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 16
     const u32 length = words - at < kLoadWords ? words - at : kLoadWords;
     port.read_request(word + at, length);
-    asked += length;
   }
-  return asked;
 }
 
 // The first `groups` words of a column of cells, a word for each group of rows.

@@ -13,7 +13,7 @@ struct Writes {
 };
 constexpr u32 kMaxUnanswered = 16;
 
-inline void settle(CellPort& cells, Writes& writes) {
+inline void settle(CellPort cells, Writes& writes) {
 #pragma HLS INLINE off
   for (u32 i = 0; i < writes.unanswered; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 0 max = 16
@@ -22,7 +22,7 @@ inline void settle(CellPort& cells, Writes& writes) {
   writes.unanswered = 0;
 }
 
-inline void write_cell(CellPort& cells, Writes& writes, u64 address, u64 value) {
+inline void write_cell(CellPort cells, Writes& writes, u64 address, u64 value) {
 #pragma HLS INLINE
   if (writes.unanswered == kMaxUnanswered) {
     cells.write_response();
@@ -82,7 +82,7 @@ inline u64 bit_address(const Banks& banks, u32 column, u32 row) {
 }
 
 // Sets the bits in memory, where the others of their words stand, and in the slots.
-inline void set_bits(Banks& banks, CellPort& cells, Writes& writes, const Task& task, u32 row) {
+inline void set_bits(Banks& banks, CellPort cells, Writes& writes, const Task& task, u32 row) {
 #pragma HLS INLINE off
   u32 n = 0;
   u32 columns[kSetBits];
@@ -114,7 +114,7 @@ inline void set_bits(Banks& banks, CellPort& cells, Writes& writes, const Task& 
 }
 
 // Adds the task to the row, or refuses: PENSTOCK_OUT_OF_RANGE, nothing changed.
-inline u32 commit(Banks& banks, CellPort& cells, Writes& writes, const Task& task, u32 row) {
+inline u32 commit(Banks& banks, CellPort cells, Writes& writes, const Task& task, u32 row) {
 #pragma HLS INLINE off
   const u32 group = row / kLane;
   const u32 lane = row % kLane;
