@@ -4,11 +4,13 @@ kernels, without a bitstream.
 
     make_xclbin.py --kernel rtl/vitis/kernel.xml --link rtl/vitis/u55c.cfg --out card.xclbin
 
-Kernels come from their descriptions (kernel.xml), instances and connections from the configuration
+Kernels come from their descriptions (kernel.xml), or from the header that declares HLS kernels and
+documents their registers (hls/penstock_hls.h); instances and connections from the configuration
 that `v++ --link` would read. An argument that it does not connect is connected to the first bank of
 the device's. The layout is that of XRT's xclbin.h; XRT 2.13 reads it.
 """
 import argparse
+import pathlib
 import re
 import struct
 import sys
@@ -41,12 +43,56 @@ def read_kernel(path):
     return kernel
 
 
+# Of an argument of an HLS kernel, by its type: the width of its port, or of itself.
+POINTERS = {"WordPort": 512, "CellPort": 64, "std::uint64_t*": 64, "std::uint8_t*": 8}
+SCALARS = {"std::uint64_t": 8, "std::uint32_t": 4}
+
+
+def read_hls(path):
+    """[kernel] as kernel.xml would describe those that a header declares."""
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as failure:
+        raise Wrong(f"{path}: {failure}") from failure
+    kernels = []
+    for comment, name, arguments in re.findall(r"((?://.*\n)+)void (\w+)\(([^)]*)\);", text):
+        registers = {argument: (int(offset, 16), bundle) for argument, offset, bundle in re.findall(
+            r"^//   (\w+) +(0x[0-9a-f]+)(?: +m_axi (\w+))?", comment, re.M)}
+        kernel = xml.Element("kernel", name=name, language="ip_c", interrupt="true",
+                             hwControlProtocol="ap_ctrl_chain")
+        ports = {"s_axi_control": ("slave", "0x1000", 32)}
+        for index, argument in enumerate(re.split(r",\s*", arguments)):
+            kind, argument = re.fullmatch(r"(?:const )?(?:\w+::)?(\S+) (\w+)", argument).groups()
+            kind = kind if kind in POINTERS or kind in SCALARS else f"std::{kind}"
+            if argument not in registers:
+                raise Wrong(f"{path}: {name} does not say where its argument {argument} stands")
+            offset, bundle = registers[argument]
+            if bool(bundle) != (kind in POINTERS):
+                raise Wrong(f"{path}: argument {argument} of {name} is a {kind}, with the port "
+                            f"{bundle or 'of registers'}")
+            port = f"m_axi_{bundle}" if bundle else "s_axi_control"
+            if bundle:
+                ports[port] = ("master", "0xFFFFFFFFFFFFFFFF", POINTERS[kind])
+            size = f"{8 if bundle else SCALARS[kind]:#x}"
+            xml.SubElement(kernel, "arg", name=argument, id=str(index), port=port, size=size,
+                           addressQualifier="1" if bundle else "0", offset=f"{offset:#x}",
+                           type="void*" if bundle else "ulong" if size == "0x8" else "uint",
+                           hostOffset="0x0", hostSize=size)
+        for port, (mode, reach, width) in ports.items():
+            xml.SubElement(kernel, "port", name=port, mode=mode, range=reach, dataWidth=str(width),
+                           portType="addressable", base="0x0")
+        kernels.append(kernel)
+    if not kernels:
+        raise Wrong(f"{path}: it declares no kernel")
+    return kernels
+
+
 def read_link(path):
     """[(kernel, instance)] and {(instance, argument): [tag, ...]}."""
     instances, connections = [], {}
     section = ""
     try:
-        lines = open(path, encoding="utf-8").read().splitlines()
+        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as failure:
         raise Wrong(f"{path}: {failure}") from failure
     for number, line in enumerate(lines, 1):
@@ -178,7 +224,8 @@ def assemble(parts, platform):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernel", action="append", required=True, metavar="kernel.xml")
+    parser.add_argument("--kernel", action="append", default=[], metavar="kernel.xml")
+    parser.add_argument("--hls", action="append", default=[], metavar="HEADER")
     parser.add_argument("--link", required=True, metavar="link.cfg")
     parser.add_argument("--out", required=True, metavar="FILE")
     parser.add_argument("--platform", default=PLATFORM, help="name of the platform it is made for")
@@ -187,8 +234,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         kernels = {}
-        for path in options.kernel:
-            kernel = read_kernel(path)
+        described = [read_kernel(path) for path in options.kernel]
+        described += [kernel for path in options.hls for kernel in read_hls(path)]
+        for kernel in described:
             kernels[kernel.get("name")] = kernel
         instances, connections = read_link(options.link)
         if not instances:
