@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "penstock/drivers/kernels/select_plan.h"
 #include "penstock/drivers/opencl/error.h"
 
 namespace penstock::opencl {
@@ -224,6 +225,9 @@ Capabilities capabilities_of(const DeviceTraits& traits) {
   c.max_sources = PENSTOCK_MAX_SOURCES;
   c.max_destinations = PENSTOCK_MAX_DESTINATIONS;
   c.max_bytes = PENSTOCK_MAX_COUNT * 8;
+  c.opcodes |= 1u << PENSTOCK_OP_SELECT | 1u << PENSTOCK_OP_UPDATE;
+  c.max_rows = PENSTOCK_MAX_ROWS;
+  c.select = kernels::select_capabilities(traits.f64);
   c.host_memory = true;
   c.synchronous = false;
   return c;

@@ -81,6 +81,7 @@ Result<std::shared_ptr<const Core>> open_core(const Options& options) {
   PENSTOCK_ASSIGN(const Program folds,
                   build_program(core->context, core->found, fold_source(), cache));
   core->folds = folds.program;
+  core->tables = std::make_unique<const TableProgram>(core->context, core->found, cache);
   core->sharing = claimed(traits, options);
   if (core->sharing == Sharing::objects)
     core->pool_objects = std::make_unique<PoolObjects>(core->context, traits);

@@ -60,8 +60,7 @@ void Stream::drain() noexcept {
 }
 
 // An operation of many commands may fail in its middle. Then what it began has to end first.
-template <typename Function>
-Status Stream::start(Function&& function) {
+Status Stream::start(const std::function<void()>& function) {
   began_ = false;
   staging_->begin();
   Status status = guarded(core_->name(), [&]() -> Status {
