@@ -195,6 +195,19 @@ TEST_F(CudaTest, KeepsTheOrderAcrossItsStreams) {
   }
 }
 
+// The first chunk of an operation reads what the last one of the operation before it writes.
+TEST_F(CudaTest, KeepsTheOrderFromChunkToChunk) {
+  restart("delay_us=2000;seed=2");
+  open();
+  const std::size_t n = 1'500'000;  // two chunks
+  const DeviceFloats device(numbers(n, 1));
+  std::vector<float> between(n), to(1000);
+  const std::vector<penstock_descriptor> work = {copy(device.data(), between.data(), n * 4),
+                                                 copy(&between[n - 1000], to.data(), 4000)};
+  for (const penstock_completion& c : run(work)) EXPECT_EQ(c.status, PENSTOCK_OK);
+  EXPECT_EQ(to, std::vector<float>(between.end() - 1000, between.end()));
+}
+
 TEST_F(CudaTest, RefusesWhatRunsOverTheEndOfAnAllocation) {
   open();
   const DeviceFloats a(numbers(100, 0)), b(numbers(100, 0)), to(numbers(99, 7));
