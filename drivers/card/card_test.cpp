@@ -99,6 +99,16 @@ TEST_F(CardTest, TheCardIsResetAndEnabledWithTheBusClock) {
   EXPECT_EQ(fake_->registers[PENSTOCK_REGISTER_CLOCK_KHZ], 1234u);
 }
 
+TEST_F(CardTest, CompletionsInterruptWhereTheBusWaitsForThem) {
+  EXPECT_EQ(fake_->registers[PENSTOCK_REGISTER_IRQ_MASK_LO], 0u);
+  EXPECT_EQ(fake_->registers[PENSTOCK_REGISTER_IRQ_MASK_HI], 0u);
+  engine_.reset();
+  fake_->interrupts = true;
+  open();
+  EXPECT_EQ(fake_->registers[PENSTOCK_REGISTER_IRQ_MASK_LO], 0xffffffffu);
+  EXPECT_EQ(fake_->registers[PENSTOCK_REGISTER_IRQ_MASK_HI], 0xffffffffu);
+}
+
 TEST_F(CardTest, RingsGoRound) {
   const auto q = queue(4);
   std::uint64_t cookie = 100;

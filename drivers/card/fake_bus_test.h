@@ -48,11 +48,16 @@ struct FakeCard {
   bool resets = true;            // a reset ends
   bool enables = true;           // a queue that is enabled is
   std::uint32_t per_idle = 100;  // descriptors answered in one idle()
+  bool interrupts = false;       // idle() waits for one
+  std::uint64_t staging = 0;     // the card works on copies, in so many bytes of its own
+  bool moves = true;             // they can be moved
 
   // What a test looks at.
   std::map<std::uint32_t, Ring> queues;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> doorbells;  // queue, value
   std::set<std::uint64_t> attached;
+  std::vector<std::byte> own;                             // the card's own memory
+  std::vector<std::pair<std::uint64_t, bool>> movements;  // bytes, and whether to the card
   std::uint32_t rings = 0, resets_seen = 0, begun_while_cancelled = 0;
 
   std::uint32_t read(std::uint32_t offset) {
@@ -145,13 +150,37 @@ class FakeBus final : public Bus {
     --card_->rings;
     std::free(memory.data);
   }
+  bool stages() const override { return card_->staging != 0; }
+  Result<BusMemory> allocate_staging() override {
+    card_->own.assign(card_->staging, std::byte{0xee});
+    PENSTOCK_ASSIGN(BusMemory image, allocate(card_->staging));
+    image.bytes = card_->staging;
+    return image;
+  }
+  Status to_card(const BusMemory& memory, std::uint64_t at, std::uint64_t bytes) override {
+    return move(memory.data + at, at, bytes, true);
+  }
+  Status from_card(const BusMemory& memory, std::uint64_t at, std::uint64_t bytes) override {
+    return move(memory.data + at, at, bytes, false);
+  }
   bool behind_caches() const override { return true; }
+  bool interrupts() const override { return card_->interrupts; }
   std::uint32_t clock_khz() const override { return 1234; }
   void idle() override {
     if (!card_->dead) card_->work();
   }
 
  private:
+  Status move(std::byte* image, std::uint64_t at, std::uint64_t bytes, bool to_card) {
+    if (!card_->moves) return error(Code::io_error, "the DMA engine is broken");
+    card_->movements.emplace_back(bytes, to_card);
+    if (to_card)
+      std::memcpy(card_->own.data() + at, image, bytes);
+    else
+      std::memcpy(image, card_->own.data() + at, bytes);
+    return {};
+  }
+
   const std::shared_ptr<FakeCard> card_;
 };
 
