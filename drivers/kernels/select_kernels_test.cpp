@@ -40,10 +40,11 @@ std::uint64_t expect_same(std::uint64_t seed, const SelectRules& rules, const Te
   std::memset(static_cast<void*>(results.data()), 0x77, results.size() * sizeof(penstock_result));
   const penstock_result guard = results[n];
   penstock_node_table header = *actual.header();
-  select_on_host({table_view(&header, reinterpret_cast<std::byte*>(actual.header())),
-                  reinterpret_cast<std::byte*>(actual.header()), &made.program, made.tasks.data(),
-                  n, made.commit, reinterpret_cast<std::byte*>(results.data())},
-                 shape);
+  select_on_host(
+      {table_view(&header, reinterpret_cast<std::byte*>(actual.header())),
+       reinterpret_cast<std::byte*>(actual.header()), &made.program, made.tasks.data(), n,
+       made.commit, reinterpret_cast<std::byte*>(results.data()), nullptr, nullptr, nullptr},
+      shape);
   SCOPED_TRACE("seed " + std::to_string(seed) + ", " + describe(shape));
   for (std::size_t i = 0; i < n; i++) {
     penstock_result expected;
@@ -166,9 +167,10 @@ TEST(SelectPlan, LaunchesNoMoreThanATaskNeeds) {
   std::vector<penstock_task> tasks(2);
   for (penstock_task& task : tasks) task.row = -1;
   const auto launches = [&](const Steps& steps, const TableLimits& limits) {
-    const Result<SelectPlan> plan = SelectPlan::make(
-        {table_view(&header, nullptr), nullptr, &steps.program, tasks.data(), 2, true, nullptr},
-        limits);
+    const Result<SelectPlan> plan =
+        SelectPlan::make({table_view(&header, nullptr), nullptr, &steps.program, tasks.data(), 2,
+                          true, nullptr, nullptr, nullptr, nullptr},
+                         limits);
     std::string names;
     for (const TableLaunch& launch : plan.value().launches())
       names += std::string(launch.kernel).substr(std::strlen("penstock_select_")) + " " +
