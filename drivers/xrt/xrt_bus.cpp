@@ -134,8 +134,6 @@ class XrtBus final : public Bus {
                                  opened_.name, clock_khz_ / 1000,
                                  opened_.interrupt ? "by interrupt" : "by polling")) {}
 
-  ~XrtBus() override { buffers_.clear(); }
-
   std::string description() const override { return description_; }
   std::uint32_t read(std::uint32_t offset) override;
   void write(std::uint32_t offset, std::uint32_t value) override;
@@ -171,7 +169,7 @@ class XrtBus final : public Bus {
   const std::uint32_t clock_khz_;
   const std::string description_;
   std::mutex mutex_;                          // of registers and of `buffers_`
-  std::map<std::uint64_t, xrt::bo> buffers_;  // by bus address
+  std::map<std::uint64_t, xrt::bo> buffers_;  // by bus address; go before the device
   std::atomic<std::uint64_t> last_write_ns_{0};
   std::atomic<bool> told_{false};
 };
@@ -246,17 +244,18 @@ Result<BusMemory> XrtBus::make(std::uint64_t bytes, xrt::bo::flags flags, std::u
   if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % kPage != 0)
     return error(Code::io_error, "XRT maps a buffer at {:#x}, which is no page",
                  reinterpret_cast<std::uintptr_t>(data));
-  std::memset(data, 0, rounded);
   PENSTOCK_ASSIGN(const std::uint64_t bus, keep(std::move(buffer)));
   return BusMemory{data, bus, rounded};
 }
 
 Result<BusMemory> XrtBus::allocate(std::uint64_t bytes) {
-  return make(
-      bytes, xrt::bo::flags::host_only, banks_.rings,
-      fmt::format("no {} bytes in the host's bank for rings (enable it: xbutil configure -d "
-                  "BDF --host-mem --size 1G enable)",
-                  bytes));
+  Result<BusMemory> made =
+      make(bytes, xrt::bo::flags::host_only, banks_.rings,
+           fmt::format("no {} bytes in the host's bank for rings (enable it: xbutil configure -d "
+                       "BDF --host-mem --size 1G enable)",
+                       bytes));
+  if (made.ok()) std::memset(made->data, 0, made->bytes);
+  return made;
 }
 
 Result<BusMemory> XrtBus::allocate_staging() {

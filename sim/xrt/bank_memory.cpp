@@ -13,12 +13,6 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-std::byte* zeroed(std::uint64_t bytes) {
-  void* memory = std::aligned_alloc(kPage, pages(bytes));
-  if (memory != nullptr) std::memset(memory, 0, pages(bytes));
-  return static_cast<std::byte*>(memory);
-}
-
 }  // namespace
 
 BankMemory::~BankMemory() {
@@ -50,10 +44,12 @@ int BankMemory::allocate(std::uint64_t bytes, std::uint32_t flags, std::byte* us
   Buffer buffer;
   buffer.bytes = bytes;
   buffer.flags = flags;
-  const auto own = [&] {
-    std::byte* memory = zeroed(bytes);
-    if (memory != nullptr) buffer.owned.push_back(memory);
-    return memory;
+  const auto own = [&]() -> std::byte* {
+    // A large piece of this kind takes no memory until it is touched.
+    auto* memory = static_cast<std::byte*>(std::calloc(pages(bytes) + kPage, 1));
+    if (memory == nullptr) return nullptr;
+    buffer.owned.push_back(memory);
+    return memory + (kPage - reinterpret_cast<std::uintptr_t>(memory) % kPage);
   };
   if ((flags & XCL_BO_FLAGS_EXECBUF) != 0) {
     buffer.host = own();

@@ -24,7 +24,7 @@ IP_KERNEL, CLOCK_DATA, MEM_DRAM, MEM_HBM = 1, 1, 2, 7
 CONTROL = {"ap_ctrl_hs": 0, "ap_ctrl_chain": 1, "user_managed": 2, "ap_ctrl_none": 2}
 FIRST_CONTROL_ADDRESS = 0x800000
 HOST_BASE, HOST_KIB = 0x2000000000, 16 << 20
-DEVICE_KIB = 64 << 10  # of each bank
+DEVICE_KIB = 1 << 20  # of each bank
 NAMESPACE = uuid.UUID("6d0c1f0e-0d5a-4f0e-9a35-8a1f7d1f7a11")
 
 
