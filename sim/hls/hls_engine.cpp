@@ -67,7 +67,7 @@ std::mutex& select_mutex() {
   return mutex;
 }
 
-Status run_select(const SelectArguments& a) {
+void run_select(const SelectArguments& a) {
   Ports ports;
   alignas(8) std::uint64_t status[2] = {};
   for (const void* operand :
@@ -84,10 +84,9 @@ Status run_select(const SelectArguments& a) {
                       ports.offset(a.table), ports.offset(a.program), ports.offset(a.tasks),
                       ports.offset(a.results), ports.offset(status),
                       static_cast<std::uint32_t>(a.n), flags);
-  if (static_cast<std::uint32_t>(status[0]) == PENSTOCK_OK) return {};
-  return error(static_cast<Code>(static_cast<std::uint32_t>(status[0])),
-               "SELECT: the kernel refuses the {} ({}); hls/README.md says what it takes",
-               penstock_field_name(static_cast<std::uint32_t>(status[0] >> 32)), status[1]);
+  *a.status = static_cast<std::uint32_t>(status[0]);
+  *a.field = static_cast<std::uint32_t>(status[0] >> 32);
+  *a.detail = status[1];
 }
 
 // Each operation is over when it has been started.
@@ -103,7 +102,10 @@ class HlsStream final : public DeviceStream {
                a.count);
     return {};
   }
-  Status select(const SelectArguments& arguments) override { return run_select(arguments); }
+  Status select(const SelectArguments& arguments) override {
+    run_select(arguments);
+    return {};
+  }
   Result<std::uint64_t> mark() override { return ++marks_; }
   Result<bool> reached(std::uint64_t) override { return true; }
 

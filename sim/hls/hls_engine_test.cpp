@@ -151,7 +151,10 @@ TEST(HlsEngine, SelectRefusesWhatTheKernelHasNoUnitFor) {
   SelectCase c = small_case();
   const SelectCase before = c;
   std::vector<penstock_result> results;
-  EXPECT_EQ(select_balanced(3, &c, &results).status, PENSTOCK_UNSUPPORTED);
+  const penstock_completion done = select_balanced(3, &c, &results);
+  EXPECT_EQ(done.status, PENSTOCK_UNSUPPORTED);
+  EXPECT_EQ(done.field, PENSTOCK_FIELD_PROGRAM);
+  EXPECT_EQ(done.detail, 0u);
   EXPECT_EQ(difference(before.table, c.table), "");
 }
 
