@@ -251,8 +251,8 @@ Result<BusMemory> XrtBus::make(std::uint64_t bytes, xrt::bo::flags flags, std::u
 Result<BusMemory> XrtBus::allocate(std::uint64_t bytes) {
   Result<BusMemory> made =
       make(bytes, xrt::bo::flags::host_only, banks_.rings,
-           fmt::format("no {} bytes in the host's bank for rings (enable it: xbutil configure -d "
-                       "BDF --host-mem --size 1G enable)",
+           fmt::format("no {} bytes in the host's bank for rings (enable it: xbutil configure "
+                       "--device BDF --host-mem --size 1G ENABLE)",
                        bytes));
   if (made.ok()) std::memset(made->data, 0, made->bytes);
   return made;
