@@ -59,7 +59,7 @@ Status register_bus(BusFactory factory) {
 std::vector<BusInfo> list_buses() {
   std::vector<BusInfo> infos;
   for (const BusFactory& factory : Registry::instance().copy())
-    infos.push_back({factory.name, factory.probe()});
+    infos.push_back({factory.name, factory.probe(), factory.simulated});
   return infos;
 }
 

@@ -78,10 +78,12 @@ struct BusFactory {
   int preference = 0;             // the available one with the highest is taken where none is named
   std::function<Status()> probe;  // ok, or why not here; cheap
   std::function<Result<std::unique_ptr<Bus>>(const std::string& options)> make;
+  bool simulated = false;  // what is behind it is no hardware
 };
 struct BusInfo {
   std::string name;
   Status available;
+  bool simulated = false;
 };
 
 // already_exists if the name is taken, invalid_argument if the factory is incomplete. Thread-safe,

@@ -126,6 +126,16 @@ std::uint64_t Card::progress() {
   return sum;
 }
 
+std::uint64_t Card::busy_cycles() {
+  // The upper half again, in case the lower one ran over in between.
+  for (std::uint32_t high = bus_->read(PENSTOCK_REGISTER_BUSY_CYCLES_HI);;) {
+    const std::uint32_t low = bus_->read(PENSTOCK_REGISTER_BUSY_CYCLES_LO);
+    const std::uint32_t again = bus_->read(PENSTOCK_REGISTER_BUSY_CYCLES_HI);
+    if (again == high) return std::uint64_t{high} << 32 | low;
+    high = again;
+  }
+}
+
 void Card::report_error() {
   const std::uint32_t status = bus_->read(PENSTOCK_REGISTER_STATUS);
   if (status == kNoAnswer || (status & PENSTOCK_REGISTER_STATUS_ERROR_MASK) == 0) return;

@@ -56,6 +56,8 @@ class Card {
 
   // What changes while the card works on operands; see Patience.
   std::uint64_t progress();
+  // Cycles in which something was under way, since the reset.
+  std::uint64_t busy_cycles();
   // Logs the error registers if they hold something, and clears their latch.
   void report_error();
 

@@ -20,6 +20,7 @@ class CardEngine final : public Engine {
     return accept_descriptor(capabilities(), descriptor);
   }
   std::uint32_t advance(Queue& queue) override;
+  std::uint64_t busy_cycles() override { return card_->busy_cycles(); }
 
  private:
   const std::shared_ptr<Card> card_;
@@ -60,12 +61,17 @@ EngineFactory card_engine_factory() {
     EngineInfo info;
     info.name = "card";
     std::string names;
+    bool hardware = false;
     for (const BusInfo& bus : list_buses()) {
       info.available = info.available || bus.available.ok();
+      hardware = hardware || (bus.available.ok() && !bus.simulated);
+      info.variants.push_back({"card:" + bus.name, bus.available.ok(),
+                               bus.available.ok() ? "" : bus.available.message(), bus.simulated});
       names += names.empty() ? "" : ", ";
       names += bus.name;
       if (!bus.available.ok()) names += " (not here: " + bus.available.message() + ")";
     }
+    info.simulated = info.available && !hardware;
     info.reason = names.empty() ? "no bus to a card is known" : "a card over a bus: " + names;
     return info;
   };

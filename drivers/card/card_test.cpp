@@ -300,6 +300,18 @@ TEST(Bus, ByNameOrTheBestThatIsThere) {
   EXPECT_EQ(list_buses()[0].name, "far");
   const EngineFactory engine = card_engine_factory();
   EXPECT_TRUE(engine.probe().available);
+  EXPECT_FALSE(engine.probe().simulated);  // "near" does not say so
+  BusFactory model = factory("model", -1, {});
+  model.simulated = true;
+  ASSERT_TRUE(register_bus(model).ok());
+  const std::vector<EngineVariant> variants = engine.probe().variants;
+  ASSERT_EQ(variants.size(), 3u);
+  EXPECT_EQ(variants[0].name, "card:far");
+  EXPECT_FALSE(variants[0].available);
+  EXPECT_EQ(variants[0].reason, "no cable");
+  EXPECT_EQ(variants[1].name, "card:near");
+  EXPECT_TRUE(variants[1].available && !variants[1].simulated);
+  EXPECT_TRUE(variants[2].available && variants[2].simulated);
   EXPECT_THAT(engine.probe().reason, HasSubstr("near"));
   EXPECT_TRUE(engine.make("near").ok());
   EXPECT_THAT(engine.make("far").status().message(), HasSubstr("engine card: "));

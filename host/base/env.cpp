@@ -45,8 +45,11 @@ const std::vector<Variable>& variables() {
       {Id::rank, "PENSTOCK_RANK", "", "Rank of this process in the comm, 0 to PENSTOCK_SIZE - 1."},
       {Id::size, "PENSTOCK_SIZE", "", "Number of ranks of the comm."},
       {Id::engine, "PENSTOCK_ENGINE", "auto",
-       "Engine that executes descriptors, by name; a list with commas takes the first available "
-       "one; auto takes the best."},
+       "Engine that executes descriptors, by name; of a list with commas the first that works, and "
+       "the next when it is lost; auto: the fastest."},
+      {Id::speed, "PENSTOCK_SPEED", "",
+       "File in which the speed of this machine's engines is kept once auto has measured it, none "
+       "for no measuring; unset: penstock/speed.txt in $XDG_CACHE_HOME or ~/.cache."},
       {Id::timeout_ms, "PENSTOCK_TIMEOUT_MS", "30000",
        "Milliseconds after which a wait for a peer ends with deadline_exceeded, at least 1."},
       {Id::block_bytes, "PENSTOCK_BLOCK_BYTES", "1M",

@@ -21,6 +21,7 @@ enum class Id {
   rank,          // PENSTOCK_RANK
   size,          // PENSTOCK_SIZE
   engine,        // PENSTOCK_ENGINE
+  speed,         // PENSTOCK_SPEED
   timeout_ms,    // PENSTOCK_TIMEOUT_MS
   block_bytes,   // PENSTOCK_BLOCK_BYTES
   wait,          // PENSTOCK_WAIT

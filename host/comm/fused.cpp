@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/engine/accept.h"
+#include "penstock/engine/choice.h"
 #include "penstock/queue/queue.h"
 
 namespace penstock {
@@ -57,7 +58,10 @@ Fused::Fused(Comm& comm, std::shared_ptr<Engine> engine, std::unique_ptr<Queue> 
     : comm_(comm), engine_(std::move(engine)), queue_(std::move(queue)) {}
 
 Result<std::unique_ptr<Fused>> Fused::create(Comm& comm, const std::string& engine) {
-  PENSTOCK_ASSIGN(std::shared_ptr<Engine> made, make_engine(engine));
+  EngineNeeds needs = needs_of_collectives();
+  needs.opcodes |= 1u << PENSTOCK_OP_OUTER_STEP;
+  needs.host_memory = true;
+  PENSTOCK_ASSIGN(std::shared_ptr<Engine> made, make_engine(engine, needs));
   if (!made->capabilities().host_memory)
     return error(Code::unsupported,
                  "fused collectives: engine {} does not reach host memory, where they fold",

@@ -67,26 +67,41 @@ class Engine {
     static_cast<void>(data);
     return false;
   }
+  // Cycles of a clock of the engine's own in which it worked, for measurements; 0: it counts none.
+  virtual std::uint64_t busy_cycles() { return 0; }
+};
+
+// One of several ways in which an engine runs: a bus of the card, a device of an API.
+struct EngineVariant {
+  std::string name;  // what make_engine takes: "card:verilator"
+  bool available = false;
+  std::string reason;      // why not, or what it runs on
+  bool simulated = false;  // a simulation or a stand-in: right, but its speed says nothing
 };
 
 struct EngineInfo {
   std::string name;
   bool available = false;
   std::string reason;         // why not, or what it runs on
-  Capabilities capabilities;  // filled when available
+  Capabilities capabilities;  // filled when available and known without making the engine
+  std::vector<EngineVariant> variants = {};  // best first; empty: there is one way, without a name
+  bool simulated = false;                    // whatever of it is available is simulated
 };
 
 // How the registry makes engines of one name. `make` gets what followed the name and a ':' in the
 // text that was asked for ("card:verilator" gives "verilator"), or "".
 struct EngineFactory {
   std::string name;  // letters, digits, '_' and '-'
-  // "auto" takes the available engine with the highest preference; below 0 it never takes it.
-  // simd has 100, scalar 50.
+  // "auto" takes the fastest (choice.h); of equal ones, or where nothing was measured, that with
+  // the highest preference; below 0 it never takes it. simd has 100, scalar 50, devices 60.
   int preference = 0;
   std::function<EngineInfo()> probe;  // cheap; no side effect that outlives it
   std::function<Result<std::shared_ptr<Engine>>(const std::string& argument)> make;
   // Null, or how to find the device memory that the process has (device_memory.h).
   std::function<std::shared_ptr<DeviceMemory>()> find_memory;
+  // False where "auto" need not even probe: there can be no device. Looks at nothing but names of
+  // files (accelerator_nodes in speed.h). Null: it has to be probed.
+  std::function<bool()> present = {};
 };
 // Drivers call this before the first use of the registry. already_exists if the name is taken,
 // invalid_argument if the factory is incomplete. Thread-safe.
@@ -104,7 +119,7 @@ Status load_engine_plugin(const std::string& path);
 // does not load is logged.
 void load_engine_plugins();
 
-#define PENSTOCK_PLUGIN_VERSION "penstock-engine-5"
+#define PENSTOCK_PLUGIN_VERSION "penstock-engine-6"
 #define PENSTOCK_ENGINE_PLUGIN(register_function)                                     \
   extern "C" {                                                                        \
   extern __attribute__((visibility("default"))) const char penstock_plugin_version[]; \
@@ -116,8 +131,8 @@ void load_engine_plugins();
 
 // Registered engines, those of plugins among them, best first. Thread-safe.
 std::vector<EngineInfo> list_engines();
-// By name, or "auto" (best available), or a comma list of which the first available one is taken.
-// not_found lists the names there are; unsupported says why it cannot run here.
+// By name, or "auto" (the fastest, see choice.h), or a comma list of which the first is taken that
+// can be made. not_found lists the names there are; unsupported says why it cannot run here.
 Result<std::shared_ptr<Engine>> make_engine(const std::string& name);
 
 }  // namespace penstock

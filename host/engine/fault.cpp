@@ -1,5 +1,6 @@
 #include "penstock/engine/fault.h"
 
+#include <atomic>
 #include <charconv>
 #include <mutex>
 #include <unordered_map>
@@ -30,7 +31,7 @@ Status parse_part(const std::string& part, FaultPlan* plan) {
   const auto wrong = [&] {
     return error(Code::invalid_argument,
                  "fault plan: \"{}\"; a part is fail=NUMBER:STATUS, fail_per_million=0..1000000, "
-                 "stall=NUMBER, delay_us=N, delay_random_us=N (up to 10^9) or seed=N",
+                 "stall=NUMBER, lost=NUMBER, delay_us=N, delay_random_us=N (up to 10^9) or seed=N",
                  part);
   };
   if (key == "fail") {
@@ -51,6 +52,8 @@ Status parse_part(const std::string& part, FaultPlan* plan) {
     plan->seed = number;
   } else if (key == "stall") {
     plan->stall = number;
+  } else if (key == "lost") {
+    plan->lost = number;
   } else if (key == "fail_per_million" && number <= 1'000'000) {
     plan->fail_per_million = static_cast<std::uint32_t>(number);
   } else if (key == "delay_us" && number <= 1'000'000'000) {
@@ -74,6 +77,8 @@ class FaultEngine final : public Engine {
 
   const Capabilities& capabilities() const override { return capabilities_; }
   Status accepts(const penstock_descriptor& descriptor) const override {
+    if (lost_.load(std::memory_order_relaxed))
+      return error(Code::io_error, "{}: it is lost, as planned", capabilities_.name);
     return inner_->accepts(descriptor);
   }
   std::uint32_t advance(Queue& queue) override;
@@ -101,6 +106,7 @@ class FaultEngine final : public Engine {
   const std::shared_ptr<Engine> inner_;
   const FaultPlan plan_;
   Capabilities capabilities_;
+  std::atomic<bool> lost_{false};
   std::mutex mutex_;  // guards the two below; a Current is its queue's thread's alone
   std::uint64_t seen_ = 0;
   std::unordered_map<const Queue*, Current> current_;
@@ -132,6 +138,11 @@ FaultEngine::Progress FaultEngine::step(Queue& queue, Current& current) {
     if (current.number == plan_.stall) return Progress::blocked;
     if (current.not_before_ns != 0 && now_ns(queue) < current.not_before_ns)
       return Progress::blocked;
+    if (plan_.lost != 0 && current.number >= plan_.lost) {
+      lost_.store(true, std::memory_order_relaxed);
+      queue.complete(PENSTOCK_IO_ERROR);
+      return Progress::completed;
+    }
     if (const std::uint32_t status = planned_status(current.number); status != PENSTOCK_OK) {
       queue.complete(status);
       return Progress::completed;

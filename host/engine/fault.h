@@ -17,13 +17,16 @@ namespace penstock {
 struct FaultPlan {
   std::map<std::uint64_t, std::uint32_t> fail;  // number to penstock_status; nothing is executed
   std::uint32_t fail_per_million = 0;           // of the others, with io_error, drawn by the seed
+  // From this one on (0: never) the engine is lost: all of it completes with io_error, and
+  // accepts() says so.
+  std::uint64_t lost = 0;
   std::uint64_t stall = 0;  // this one (0: none) never completes until its queue is cancelled
   // Before a descriptor is executed: delay_ns, and up to delay_random_ns more, drawn by the seed.
   std::uint64_t delay_ns = 0;
   std::uint64_t delay_random_ns = 0;
   std::uint64_t seed = 1;
 
-  // "fail=3:io_error;fail=7:internal;fail_per_million=100;stall=9;delay_us=50;delay_random_us=10;
+  // "fail=3:io_error;fail=7:internal;fail_per_million=100;stall=9;lost=12;delay_us=50;delay_random_us=10;
   // seed=4". invalid_argument names the part that is wrong.
   static Result<FaultPlan> parse(const std::string& text);
 };

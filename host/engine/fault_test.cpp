@@ -70,6 +70,20 @@ TEST_F(FaultTest, FailsWhatThePlanNames) {
   EXPECT_EQ(bytes[66], std::byte{9});
 }
 
+TEST_F(FaultTest, WhatIsLostDoesNotComeBack) {
+  const auto engine = make("lost=3");
+  const penstock_descriptor nop = [] {
+    penstock_descriptor d{};
+    d.version = 1;
+    return d;
+  }();
+  EXPECT_TRUE(engine->accepts(nop).ok());
+  submit_copies(5);
+  engine->advance(*queue_);
+  EXPECT_THAT(statuses(), ElementsAre(0, 0, 14, 14, 14));
+  EXPECT_EQ(engine->accepts(nop).code(), Code::io_error);
+}
+
 TEST_F(FaultTest, TheSeedDecidesTheRest) {
   std::vector<std::uint32_t> runs[3];
   int run = 0;

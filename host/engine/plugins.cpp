@@ -9,6 +9,7 @@
 #include "penstock/base/env.h"
 #include "penstock/base/log.h"
 #include "penstock/engine/engine.h"
+#include "penstock/engine/plugins.h"
 
 namespace penstock {
 namespace {
@@ -49,7 +50,7 @@ std::vector<fs::path> libraries_in(const fs::path& folder) {
   return libraries;
 }
 
-void load_all() {
+std::vector<fs::path> find_libraries() {
   std::vector<fs::path> libraries;
   if (env::is_set(env::Id::plugins)) {
     const std::string named = env::text(env::Id::plugins);
@@ -68,12 +69,22 @@ void load_all() {
       if (!libraries.empty()) break;
     }
   }
-  for (const fs::path& library : libraries)
+  return libraries;
+}
+
+void load_all() {
+  for (const fs::path& library : find_libraries())
     if (const Status loaded = load_engine_plugin(library.string()); !loaded.ok())
       log::warn("{}", loaded.message());
 }
 
 }  // namespace
+
+std::vector<std::string> plugin_libraries() {
+  std::vector<std::string> names;
+  for (const fs::path& library : find_libraries()) names.push_back(library.string());
+  return names;
+}
 
 void load_engine_plugins() {
   static std::once_flag once;

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <mutex>
 
-#include "penstock/base/log.h"
+#include "penstock/engine/choice.h"
 #include "penstock/engine/device_memory.h"
 #include "penstock/engine/engine.h"
 #include "penstock/engine/fault.h"
 #include "penstock/engine/host_engine.h"
+#include "penstock/engine/registry.h"
 
 namespace penstock {
 namespace {
@@ -122,24 +123,15 @@ std::string known_names(const std::vector<EngineFactory>& factories) {
   return names + "auto";
 }
 
-Result<std::shared_ptr<Engine>> make_auto(const std::vector<EngineFactory>& factories) {
-  std::string reasons;
-  for (const EngineFactory& factory : factories) {
-    if (factory.preference < 0) continue;
-    if (const EngineInfo info = factory.probe(); !info.available) {
-      reasons += fmt::format("; {}: {}", factory.name, info.reason);
-      continue;
-    }
-    Result<std::shared_ptr<Engine>> engine = factory.make("");
-    if (engine.ok()) return engine;
-    reasons += fmt::format("; {}: {}", factory.name, engine.status().message());
-  }
-  return error(Code::unsupported, "engine auto: none is available here{}", reasons);
+}  // namespace
+
+std::vector<EngineFactory> engine_factories() {
+  load_engine_plugins();
+  return Registry::instance().factories();
 }
 
-Result<std::shared_ptr<Engine>> make_one(const std::vector<EngineFactory>& factories,
-                                         const std::string& text) {
-  if (text == "auto") return make_auto(factories);
+Result<std::shared_ptr<Engine>> make_named_engine(const std::string& text) {
+  const std::vector<EngineFactory> factories = engine_factories();
   const std::size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
   const std::string argument = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -153,37 +145,18 @@ Result<std::shared_ptr<Engine>> make_one(const std::vector<EngineFactory>& facto
                known_names(factories));
 }
 
-}  // namespace
-
 Status register_engine(EngineFactory factory) {
   return Registry::instance().add(std::move(factory));
 }
 
 std::vector<EngineInfo> list_engines() {
-  load_engine_plugins();
   std::vector<EngineInfo> infos;
-  for (const EngineFactory& factory : Registry::instance().factories())
-    infos.push_back(factory.probe());
+  for (const EngineFactory& factory : engine_factories()) infos.push_back(factory.probe());
   return infos;
 }
 
 Result<std::shared_ptr<Engine>> make_engine(const std::string& name) {
-  load_engine_plugins();
-  const std::vector<EngineFactory> factories = Registry::instance().factories();
-  Status first;
-  std::size_t start = 0;
-  while (true) {
-    const std::size_t comma = name.find(',', start);
-    const std::string one = name.substr(start, comma - start);
-    Result<std::shared_ptr<Engine>> engine = make_one(factories, one);
-    if (engine.ok()) {
-      if (!first.ok()) log::info("engine {} instead: {}", one, first.message());
-      return engine;
-    }
-    if (first.ok()) first = engine.status();
-    if (comma == std::string::npos) return first;
-    start = comma + 1;
-  }
+  return make_engine(name, EngineNeeds());
 }
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "penstock/engine/choice.h"
 #include "penstock/sched/cluster_state.h"
 #include "penstock/sched/profile_policy.h"
 
@@ -32,7 +33,7 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const ClusterConfig& config) {
   state->config = config;
   state->engine = config.engine;
   if (state->engine == nullptr) {
-    PENSTOCK_ASSIGN(state->engine, make_engine("auto"));
+    PENSTOCK_ASSIGN(state->engine, make_engine("auto", needs_of_decisions()));
   }
   const SchedulerProfile& profile = config.profile;
   state->added = {profile.has_added_required, profile.added_required, profile.added_preferred};

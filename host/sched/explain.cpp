@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "penstock/engine/choice.h"
 #include "penstock/engine/scalar_select.h"
 #include "penstock/sched/explain_domains.h"
 #include "penstock/sched/kubernetes_cluster.h"
@@ -265,7 +266,7 @@ Result<Explanation> explain_pod(const KubernetesCluster& cluster, const std::str
                  cluster.pods.size(), some.empty() ? "none" : some);
   }
   PENSTOCK_ASSIGN(ClusterConfig config, cluster_config(policy));
-  PENSTOCK_ASSIGN(config.engine, make_engine(engine));
+  PENSTOCK_ASSIGN(config.engine, make_engine(engine, needs_of_decisions()));
   PENSTOCK_ASSIGN(auto made, make_kubernetes_cluster(cluster, std::move(config), found->name));
   KubernetesPod asked = *found;
   asked.node_name.clear();

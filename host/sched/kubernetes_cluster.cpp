@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/engine/choice.h"
 #include "penstock/sched/node_affinity.h"
 #include "penstock/sched/ports.h"
 #include "penstock/sched/scheduler_config.h"
@@ -68,7 +69,7 @@ Result<std::vector<PendingDecision>> place_pending(const KubernetesCluster& snap
                                                    const std::string& policy,
                                                    const std::string& engine) {
   PENSTOCK_ASSIGN(ClusterConfig config, cluster_config(policy));
-  PENSTOCK_ASSIGN(config.engine, make_engine(engine));
+  PENSTOCK_ASSIGN(config.engine, make_engine(engine, needs_of_decisions()));
   PENSTOCK_ASSIGN(auto cluster, make_kubernetes_cluster(snapshot, std::move(config)));
   std::vector<PendingDecision> decisions;
   for (const KubernetesPod& pod : snapshot.pods) {

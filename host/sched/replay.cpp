@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/base/platform.h"
+#include "penstock/engine/choice.h"
 #include "penstock/sched/fgd.h"
 #include "penstock/sched/policy.h"
 #include "penstock/sched/random.h"
@@ -103,7 +104,7 @@ class Replay {
 
 Status Replay::prepare() {
   PENSTOCK_ASSIGN(const Policy policy, find_policy(config_.policy));
-  PENSTOCK_ASSIGN(auto engine, make_engine(config_.engine));
+  PENSTOCK_ASSIGN(auto engine, make_engine(config_.engine, needs_of_decisions()));
   // Ties go to the lowest row, and so the order of rows matters more than one would think: with the
   // file's order gpu-packing ends 0.7 % lower than published, and fgd 1.7 % with 250 % of the pods
   // that ask for no GPU. With an order of each seed's own all six policies end within 0.4 % of the

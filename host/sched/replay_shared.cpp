@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "penstock/base/platform.h"
+#include "penstock/engine/choice.h"
 #include "penstock/sched/fgd.h"
 #include "penstock/sched/policy.h"
 #include "penstock/sched/random.h"
@@ -44,7 +45,7 @@ Result<SharedReplay> prepare_shared_replay(const ReplayConfig& config,
   replay.name = config.table_name;
   PENSTOCK_ASSIGN(replay.arrivals, replay_arrivals(config));
   PENSTOCK_ASSIGN(const Policy policy, find_policy(config.policy));
-  PENSTOCK_ASSIGN(auto engine, make_engine(config.engine));
+  PENSTOCK_ASSIGN(auto engine, make_engine(config.engine, needs_of_decisions()));
   std::vector<TraceNode> nodes = config.nodes;
   if (config.shuffle_nodes) SplitMix64(~config.seed).shuffle(&nodes);
   PENSTOCK_ASSIGN(replay.table, make_trace_table(nodes, config.pods, std::move(engine),

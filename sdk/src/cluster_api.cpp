@@ -9,6 +9,7 @@
 
 #include "last_error.h"
 #include "penstock/base/env.h"
+#include "penstock/engine/choice.h"
 #include "penstock/sched/cluster.h"
 #include "penstock/sched/explain.h"
 #include "penstock/sched/kubernetes.h"
@@ -58,8 +59,9 @@ Result<penstock::SchedulerProfile> profile_of(const penstock_cluster_config& con
 }
 
 Result<std::shared_ptr<penstock::Engine>> engine_of(const char* name) {
-  return penstock::make_engine(name == nullptr ? penstock::env::text(penstock::env::Id::engine)
-                                               : std::string(name));
+  return penstock::make_engine(
+      name == nullptr ? penstock::env::text(penstock::env::Id::engine) : std::string(name),
+      penstock::needs_of_decisions());
 }
 
 Status create(const penstock_cluster_config& given, penstock_cluster** out) {

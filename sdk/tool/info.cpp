@@ -10,12 +10,12 @@
 #include <sstream>
 
 #include "command.h"
+#include "info_engines.h"
 #include "penstock/base/env.h"
 #include "penstock/base/memory_linux.h"
 #include "penstock/comm/launch.h"
 #include "penstock/comm/tuning_file.h"
-#include "penstock/descriptor/descriptor.h"
-#include "penstock/engine/engine.h"
+#include "penstock/engine/choice.h"
 #include "penstock/memory/pool.h"
 #include "text.h"
 
@@ -23,37 +23,6 @@ namespace penstock::tool {
 namespace {
 
 using nlohmann::ordered_json;
-
-// Names whose bit is set in `mask`.
-std::vector<std::string> names_of(std::uint32_t mask, std::uint32_t count,
-                                  const char* (*name)(std::uint32_t)) {
-  std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if ((mask >> i & 1) != 0) names.emplace_back(name(i));
-  }
-  return names;
-}
-
-ordered_json engine_json(const EngineInfo& engine) {
-  ordered_json out = {
-      {"name", engine.name}, {"available", engine.available}, {"reason", engine.reason}};
-  if (!engine.available) return out;
-  const Capabilities& can = engine.capabilities;
-  out["description"] = can.description;
-  out["operations"] = names_of(can.opcodes, PENSTOCK_OP_COUNT, penstock_opcode_name);
-  ordered_json reduce = ordered_json::object();
-  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type) {
-    reduce[penstock_type_name(type)] =
-        names_of(can.redops[type], PENSTOCK_REDOP_COUNT, penstock_redop_name);
-  }
-  out["reduce"] = std::move(reduce);
-  out["max_sources"] = can.max_sources;
-  out["max_destinations"] = can.max_destinations;
-  out["max_bytes"] = can.max_bytes;
-  out["max_rows"] = can.max_rows;
-  out["host_memory"] = can.host_memory;
-  return out;
-}
 
 ordered_json processor_json() {
   ordered_json out;
@@ -123,7 +92,7 @@ std::vector<std::string> environment_problems() {
   const auto coherence = parse_coherence(env::text(Id::coherence));
   if (!coherence.ok()) problems.push_back("PENSTOCK_COHERENCE: " + coherence.status().message());
   add_problem(problems, env::number(Id::host_id, 0, 15));
-  const auto engine = make_engine(env::text(Id::engine));
+  const auto engine = make_engine(env::text(Id::engine), needs_of_collectives());
   if (!engine.ok()) problems.push_back("PENSTOCK_ENGINE: " + engine.status().message());
   add_problem(problems, env::number(Id::timeout_ms, 1, std::uint64_t{1} << 30));
   add_problem(problems, env::bytes(Id::block_bytes, PENSTOCK_CACHE_LINE, std::uint64_t{1} << 40));
@@ -175,46 +144,14 @@ ordered_json launch_json() {
           {"job", launch->job}};
 }
 
-std::string join(const ordered_json& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : " ") + name.get<std::string>();
-  return text;
-}
-
-void print_engine(const ordered_json& engine) {
-  std::printf("  %-8s %s: %s\n", engine["name"].get<std::string>().c_str(),
-              engine["available"] ? "available" : "not available",
-              engine["reason"].get<std::string>().c_str());
-  // One that executes nothing by itself wraps another.
-  if (!engine["available"] || engine["operations"].empty()) return;
-  std::printf("           operations %s\n", join(engine["operations"]).c_str());
-  // Types that can do the same share a line.
-  std::vector<std::pair<std::string, std::string>> lines;
-  for (const auto& [type, redops] : engine["reduce"].items()) {
-    const std::string able = redops.empty() ? "-" : join(redops);
-    if (lines.empty() || lines.back().second != able) {
-      lines.emplace_back(type, able);
-    } else {
-      lines.back().first += " " + type;
-    }
-  }
-  for (const auto& [types, redops] : lines) {
-    std::printf("           REDUCE %s: %s\n", types.c_str(), redops.c_str());
-  }
-  std::printf("           at most %u sources, %u destinations, %s an operand, %u rows\n",
-              engine["max_sources"].get<unsigned>(), engine["max_destinations"].get<unsigned>(),
-              readable_bytes(engine["max_bytes"].get<std::uint64_t>()).c_str(),
-              engine["max_rows"].get<unsigned>());
-}
-
 void print_info(const ordered_json& info) {
   std::printf("penstock %s\n\nprocessor\n  %s, %u CPUs for this process\n  %s\n",
               info["version"].get<std::string>().c_str(),
               info["processor"].value("model", "unknown").c_str(),
               info["processor"]["cpus"].get<unsigned>(),
-              join(info["processor"].value("features", ordered_json::array())).c_str());
+              words_of(info["processor"].value("features", ordered_json::array())).c_str());
   std::printf("  coherence %s\n\nengines\n", info["coherence"].get<std::string>().c_str());
-  for (const auto& engine : info["engines"]) print_engine(engine);
+  print_engines(info);
   const std::size_t nodes = info["processor"]["memory_nodes"].size();
   std::printf("\nmemory%s\n", nodes > 1 ? fmt::format(", {} NUMA nodes", nodes).c_str() : "");
   for (const auto& memory : info["memory"]) {
@@ -254,8 +191,8 @@ int show_info(bool json) {
   info["version"] = PENSTOCK_VERSION;
   info["processor"] = processor_json();
   info["coherence"] = env::text(env::Id::coherence);
-  info["engines"] = ordered_json::array();
-  for (const EngineInfo& engine : list_engines()) info["engines"].push_back(engine_json(engine));
+  info["engines"] = engines_json();
+  info["auto"] = auto_json();
   info["memory"] = memory_json();
   info["launch"] = launch_json();
   info["environment"] = environment_json();

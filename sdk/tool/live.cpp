@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "penstock/base/log.h"
+#include "penstock/engine/choice.h"
 #include "penstock/engine/host_engine.h"
 
 namespace penstock::tool {
@@ -80,7 +81,7 @@ Result<ClusterConfig> cluster_config(const LiveOptions& options, const Scheduler
     }
     cluster.profile = *profile;
   }
-  PENSTOCK_ASSIGN(cluster.engine, make_engine(options.engine));
+  PENSTOCK_ASSIGN(cluster.engine, make_engine(options.engine, needs_of_decisions()));
   return cluster;
 }
 

@@ -69,6 +69,7 @@ card::BusFactory systemc_bus_factory() {
   card::BusFactory factory;
   factory.name = "systemc";
   factory.preference = 20;
+  factory.simulated = true;
   factory.probe = [] { return Status(); };
   factory.make = [](const std::string& text) -> Result<std::unique_ptr<card::Bus>> {
     PENSTOCK_ASSIGN(card::BusOptions options, card::BusOptions::parse("systemc", text));

@@ -114,6 +114,7 @@ card::BusFactory verilator_bus_factory() {
   card::BusFactory factory;
   factory.name = "verilator";
   factory.preference = 10;
+  factory.simulated = true;
   factory.probe = [] { return Status(); };
   factory.make = make;
   return factory;

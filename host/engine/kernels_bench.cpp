@@ -1,7 +1,7 @@
 // How fast the simd engine's kernels move bytes, next to the C library's memcpy on the same
 // buffers.
 //
-//   engines [SIZE]    operand size: 64K, 16M; 32M unless told (larger than a core's caches)
+//   kernels [SIZE]    operand size: 64K, 16M; 32M unless told (larger than a core's caches)
 //
 // GB/s count every byte that is read or written once: (n_src + n_dst) * bytes / time. The best of
 // several passes, so that a busy machine disturbs less.
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     const bool mebi = end - unit == 1 && *unit == 'M';
     if (code != std::errc() || kib == 0 || kib > 4194304 || end - unit != 1 ||
         (*unit != 'K' && !mebi)) {
-      fmt::print(stderr, "engines: \"{}\" is no operand size; give 1K to 4096M\n", argv[1]);
+      fmt::print(stderr, "kernels: \"{}\" is no operand size; give 1K to 4096M\n", argv[1]);
       return 2;
     }
     if (mebi) kib = std::min<std::uint64_t>(kib, 4096) << 10;
