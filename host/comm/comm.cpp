@@ -38,7 +38,7 @@ Status PoolComm::open() {
   lane.half_bytes = header.half_bytes;
   lane.rank_bytes = header.rank_bytes;
   lane.may_expose = may_expose_;
-  PENSTOCK_ASSIGN(collectives_, Lane::make(pool_, *engine_, plans_, counters_, std::move(lane)));
+  PENSTOCK_ASSIGN(collectives_, Lane::make(pool_, engine_, plans_, counters_, std::move(lane)));
   return {};
 }
 
@@ -51,7 +51,19 @@ LaneConfig PoolComm::lane_config() {
   lane.confirm = [this](std::uint64_t bytes) { return confirm(bytes); };
   lane.queue.default_timeout_ms = config_.timeout_ms;
   lane.queue.oversubscribed = oversubscribed_;
+  lane.replace = [this](const Engine& lost, const Status& why) {
+    return replace_engine(lost, why);
+  };
   return lane;
+}
+
+// Each lane comes by itself when its queue fails.
+Result<std::shared_ptr<Engine>> PoolComm::replace_engine(const Engine& lost, const Status& why) {
+  if (engine_.get() != &lost) return engine_;
+  if (!source_.more()) return why;
+  PENSTOCK_ASSIGN(engine_, source_.next());
+  capabilities_ = engine_->capabilities();
+  return engine_;
 }
 
 LaneFailure PoolComm::confirm(std::uint64_t bytes) const {
@@ -85,7 +97,7 @@ Result<std::unique_ptr<Lane>> PoolComm::make_pair_lane(std::uint32_t from, std::
                   2 * place * header.pair_bytes};
   lane.half_bytes = header.pair_bytes;
   lane.rank_bytes = header.pair_bytes;
-  return Lane::make(pool_, *engine_, plans_, counters_, std::move(lane));
+  return Lane::make(pool_, engine_, plans_, counters_, std::move(lane));
 }
 
 Result<Lane*> PoolComm::lane_of(const Call& call, Call* lane_call) {
@@ -246,7 +258,8 @@ Status PoolComm::run(const Call& call) {
 }
 
 Result<std::unique_ptr<Comm>> Comm::join(Pool& pool, const CommConfig& config) {
-  PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, make_engine(config.engine));
+  PENSTOCK_ASSIGN(EngineSource source, EngineSource::parse(config.engine, needs_of_collectives()));
+  PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, source.next());
   const std::uint64_t flags = engine->direct_kernels() != nullptr ? kMemberDirect : 0;
   PENSTOCK_ASSIGN(std::unique_ptr<Membership> membership, Membership::join(pool, config, flags));
   const std::uint32_t group = membership->tuning().group;
@@ -254,7 +267,8 @@ Result<std::unique_ptr<Comm>> Comm::join(Pool& pool, const CommConfig& config) {
     return error(Code::mismatch, "comm '{}' has groups of {} ranks, but rank {} joined it with {}",
                  config.name, group, config.rank, config.group);
   }
-  auto comm = std::make_unique<PoolComm>(pool, config, std::move(membership), std::move(engine));
+  auto comm = std::make_unique<PoolComm>(pool, config, std::move(membership), std::move(source),
+                                         std::move(engine));
   PENSTOCK_TRY(comm->open());
   return std::unique_ptr<Comm>(std::move(comm));
 }

@@ -27,8 +27,10 @@ Result<std::unique_ptr<Comm>> PoolComm::on(std::unique_ptr<Membership> membershi
   config.size = membership->size();
   config.newcomer = false;
   // An engine of its own: comms may be used by different threads.
-  PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, make_engine(config.engine));
-  auto comm = std::make_unique<PoolComm>(pool_, config, std::move(membership), std::move(engine));
+  EngineSource source = source_.from_here();
+  PENSTOCK_ASSIGN(std::shared_ptr<Engine> engine, source.next());
+  auto comm = std::make_unique<PoolComm>(pool_, config, std::move(membership), std::move(source),
+                                         std::move(engine));
   PENSTOCK_TRY(comm->open());
   return std::unique_ptr<Comm>(std::move(comm));
 }

@@ -35,22 +35,29 @@ Result<std::shared_ptr<const Plan>> PlanCache::get(const PlanKey& key) {
   return found->second;
 }
 
-Lane::Lane(Pool& pool, Engine& engine, PlanCache& plans, CommCounters& counters, LaneConfig config)
+Lane::Lane(Pool& pool, std::shared_ptr<Engine> engine, PlanCache& plans, CommCounters& counters,
+           LaneConfig config)
     : pool_(pool),
-      engine_(engine),
+      engine_(std::move(engine)),
       plans_(plans),
       counters_(counters),
       config_(std::move(config)),
       software_(pool.coherence() == Coherence::software),
       may_push_(!software_ && config_.tuning.push != 0),
-      direct_(engine.direct_kernels()),
+      direct_(engine_->direct_kernels()),
       blocked_on_(kNoRank) {}
 
-Lane::~Lane() = default;
+Lane::~Lane() {
+  if (queue_ == nullptr) return;
+  if (queue_->in_flight() > 0) empty_queue();
+  queue_.reset();  // the engine is done with the memory
+  if (staging_region_.bytes > 0) static_cast<void>(pool_.free(staging_region_));
+}
 
-Result<std::unique_ptr<Lane>> Lane::make(Pool& pool, Engine& engine, PlanCache& plans,
-                                         CommCounters& counters, LaneConfig config) {
-  std::unique_ptr<Lane> lane(new Lane(pool, engine, plans, counters, std::move(config)));
+Result<std::unique_ptr<Lane>> Lane::make(Pool& pool, std::shared_ptr<Engine> engine,
+                                         PlanCache& plans, CommCounters& counters,
+                                         LaneConfig config) {
+  std::unique_ptr<Lane> lane(new Lane(pool, std::move(engine), plans, counters, std::move(config)));
   PENSTOCK_TRY(lane->open());
   return lane;
 }
@@ -251,7 +258,7 @@ Result<std::shared_ptr<const Lane::Prepared>*> Lane::prepare(const Call& call) {
 Status Lane::get_ready(const Call& call) {
   if (failed()) return failure_.status;
   if (reduces(call.collective) && direct_ != nullptr) {
-    const Capabilities& can = engine_.capabilities();
+    const Capabilities& can = engine_->capabilities();
     if ((can.redops[call.type] >> call.redop & 1) == 0) {
       return error(Code::unsupported, "{} cannot do {} of {}", can.name,
                    penstock_redop_name(call.redop), penstock_type_name(call.type));
@@ -381,7 +388,7 @@ bool Lane::progress() {
   }
   if (failed()) return true;
   if (queue_ != nullptr) {
-    moved |= engine_.advance(*queue_) > 0;
+    moved |= engine_->advance(*queue_) > 0;
     moved |= collect();
     if (failed()) return true;
   }
@@ -402,15 +409,8 @@ void Lane::retire() {
 void Lane::fail(const Status& status, std::uint32_t culprit) {
   if (failed()) return;
   failure_ = {status, culprit};
-  if (queue_ != nullptr) {
-    queue_->cancel();
-    penstock_completion completion;
-    do {
-      engine_.advance(*queue_);
-      while (queue_->poll(&completion)) {
-      }
-    } while (queue_->in_flight() > 0);
-  }
+  if (queue_ != nullptr) empty_queue();
+  in_flight_.clear();
   for (auto& pending : pending_) {
     pending->finished = true;
     pending->result = status;

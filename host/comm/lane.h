@@ -24,6 +24,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -69,6 +70,8 @@ struct LaneConfig {
   std::uint64_t half_bytes = 0;
   std::uint64_t rank_bytes = 0;
   bool may_expose = false;  // every participant works directly
+  // The engine that goes on in place of one that failed in this way, or why there is none.
+  std::function<Result<std::shared_ptr<Engine>>(const Engine& lost, const Status& why)> replace;
   // Whether a call of so many bytes that read buffers where they are may count: a rank that gave up
   // meanwhile has taken its buffer back. Needed if may_expose.
   std::function<LaneFailure(std::uint64_t bytes)> confirm;
@@ -80,8 +83,9 @@ struct LaneConfig {
 
 class Lane {
  public:
-  static Result<std::unique_ptr<Lane>> make(Pool& pool, Engine& engine, PlanCache& plans,
-                                            CommCounters& counters, LaneConfig config);
+  static Result<std::unique_ptr<Lane>> make(Pool& pool, std::shared_ptr<Engine> engine,
+                                            PlanCache& plans, CommCounters& counters,
+                                            LaneConfig config);
   ~Lane();
 
   // The key of the passes of a call, but for part_bytes, and the bytes of one part of the whole
@@ -118,7 +122,8 @@ class Lane {
   void look_around(std::uint64_t now_ns);
 
  private:
-  Lane(Pool& pool, Engine& engine, PlanCache& plans, CommCounters& counters, LaneConfig config);
+  Lane(Pool& pool, std::shared_ptr<Engine> engine, PlanCache& plans, CommCounters& counters,
+       LaneConfig config);
   Status open();
 
   // What repeated calls have in common.
@@ -182,16 +187,31 @@ class Lane {
   bool run_queued(Pending& pending);
   bool collect();
   bool submit_step(Pending& pending, const Step& step);
-  bool submit_wait(const Step& step);
-  bool submit_signal(const Step& step);
+  bool submit_wait(Pending& pending, const Step& step);
+  bool submit_signal(Pending& pending, const Step& step);
   bool submit_copy(Pending& pending, const Step& step);
   bool submit_reduce(Pending& pending, const Step& step);
-  penstock_address address_of(const Pending& pending, const Slice& slice);
-  bool submit(penstock_descriptor& descriptor, std::uint32_t waits_for);
+  penstock_descriptor reduce_of(const Pending& pending, const Step& step) const;
+  penstock_address address_of(const Pending& pending, const Slice& slice) const;
+  bool submit(Pending& pending, penstock_descriptor& descriptor, std::uint32_t waits_for);
   void count_traffic(const Step& step);
 
+  // ---- queued: what the engine cannot do, and what becomes of one that fails ----
+  enum class Acceptance { engine, host, lost };
+  Acceptance acceptance(const penstock_descriptor& descriptor);
+  bool run_on_host(Pending& pending, const Step& step);
+  bool is_private(const Pending& pending, const Slice& slice) const;
+  bool needs_staging(const Pending& pending, const Step& step) const;
+  bool submit_staged(Pending& pending, const Step& step);
+  bool reserve_staging(std::uint64_t bytes);
+  bool finish_staged(Pending& pending, const Step& step);
+  void engine_failed(const Status& why);
+  Status go_on_with(std::shared_ptr<Engine> engine);
+  std::string what_cannot_be_repeated() const;
+  void empty_queue();
+
   Pool& pool_;
-  Engine& engine_;
+  std::shared_ptr<Engine> engine_;
   PlanCache& plans_;
   CommCounters& counters_;
   const LaneConfig config_;
@@ -244,6 +264,12 @@ class Lane {
   // Address lists of REDUCEs with more than 8 sources; one per descriptor that can be in flight.
   std::vector<std::array<penstock_address, PENSTOCK_MAX_SOURCES>> lists_;
   std::size_t next_list_ = 0;
+  // What the queue holds, oldest first: to be given to another engine if this one fails.
+  std::deque<penstock_descriptor> in_flight_;
+  // Pool memory for one REDUCE of an engine that does not reach this process's memory.
+  Region staging_region_;
+  bool staged_ = false;  // the step being submitted is under way there
+  bool told_ = false;    // that the host does steps of this engine
 };
 
 }  // namespace penstock

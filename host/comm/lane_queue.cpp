@@ -10,6 +10,11 @@ namespace {
 // A cookie says which participant a WAIT waits for; 0 for everything else.
 constexpr std::uint64_t kNoWait = 0;
 
+// Another engine may do what this one failed to do.
+bool is_of_the_engine(Code code) {
+  return code == Code::io_error || code == Code::no_space || code == Code::internal;
+}
+
 }  // namespace
 
 // Submits steps until the pass is over or the queue is full.
@@ -25,9 +30,7 @@ bool Lane::run_queued(Pending& pending) {
     }
     const std::vector<Step>& steps = pending.plan->ranks[config_.self];
     while (pending.next_step < steps.size()) {
-      const std::uint32_t before = queue_->in_flight();
       if (!submit_step(pending, steps[pending.next_step])) return moved;
-      pending.in_flight += queue_->in_flight() - before;
       ++pending.next_step;
       moved = true;
     }
@@ -37,30 +40,34 @@ bool Lane::run_queued(Pending& pending) {
   }
 }
 
+// False: not now, or the lane has failed.
 bool Lane::submit_step(Pending& pending, const Step& step) {
+  if (staged_) return finish_staged(pending, step);
   switch (step.kind) {
     case StepKind::copy:
       return submit_copy(pending, step);
     case StepKind::reduce:
       return submit_reduce(pending, step);
     case StepKind::signal:
-      return submit_signal(step);
+      return submit_signal(pending, step);
     case StepKind::wait:
     case StepKind::reuse:
-      return submit_wait(step);
+      return submit_wait(pending, step);
   }
   return true;
 }
 
-bool Lane::submit(penstock_descriptor& descriptor, std::uint32_t waits_for) {
+bool Lane::submit(Pending& pending, penstock_descriptor& descriptor, std::uint32_t waits_for) {
   descriptor.version = PENSTOCK_DESCRIPTOR_VERSION;
   descriptor.cookie = waits_for == kNoRank ? kNoWait : waits_for + 1;
   if (!queue_->submit(descriptor)) return false;
+  in_flight_.push_back(descriptor);
+  ++pending.in_flight;
   ++counters_.descriptors;
   return true;
 }
 
-bool Lane::submit_wait(const Step& step) {
+bool Lane::submit_wait(Pending& pending, const Step& step) {
   const std::uint64_t value =
       step.kind == StepKind::reuse ? reuse_[step.rank] : base_[step.rank] + step.value;
   // An earlier WAIT of this queue already ensures it: fences never go back.
@@ -70,22 +77,25 @@ bool Lane::submit_wait(const Step& step) {
   descriptor.n_src = 2;
   descriptor.src[0] = config_.fences[step.rank];
   descriptor.src[1] = value;
-  if (!submit(descriptor, step.rank)) return false;
+  if (!submit(pending, descriptor, step.rank)) return false;
   promised_[step.rank] = value;
   return true;
 }
 
-bool Lane::submit_signal(const Step& step) {
+// A queue goes on after a descriptor that failed. So a SIGNAL is not submitted before all that it
+// tells of is known to be done: the others must not read what an engine failed to write.
+bool Lane::submit_signal(Pending& pending, const Step& step) {
+  if (queue_->in_flight() > 0) return false;
   penstock_descriptor descriptor{};
   descriptor.opcode = PENSTOCK_OP_SIGNAL;
   descriptor.n_src = 1;
   descriptor.n_dst = 1;
   descriptor.dst[0] = config_.fences[config_.self];
   descriptor.src[0] = base_[config_.self] + step.value;
-  return submit(descriptor, kNoRank);
+  return submit(pending, descriptor, kNoRank);
 }
 
-penstock_address Lane::address_of(const Pending& pending, const Slice& slice) {
+penstock_address Lane::address_of(const Pending& pending, const Slice& slice) const {
   if (slice.space == Space::block) {
     const Block& block = pending.plan->blocks[slice.index];
     return config_.scratch[block.device] + (pass_ & 1) * config_.half_bytes + block.offset +
@@ -103,6 +113,7 @@ bool Lane::submit_copy(Pending& pending, const Step& step) {
   const Slice& source = step.src[0];
   if (source.bytes == 0) return true;
   penstock_descriptor descriptor{};
+  descriptor.version = PENSTOCK_DESCRIPTOR_VERSION;
   descriptor.opcode = PENSTOCK_OP_COPY;
   descriptor.count = source.bytes;
   descriptor.n_src = 1;
@@ -111,40 +122,63 @@ bool Lane::submit_copy(Pending& pending, const Step& step) {
   for (std::size_t i = 0; i < step.dst.size(); ++i) {
     descriptor.dst[i] = address_of(pending, step.dst[i]);
   }
-  if (!submit(descriptor, kNoRank)) return false;
+  switch (acceptance(descriptor)) {
+    case Acceptance::engine:
+      break;
+    case Acceptance::host:
+      return run_on_host(pending, step);
+    case Acceptance::lost:
+      return false;
+  }
+  if (!submit(pending, descriptor, kNoRank)) return false;
   count_traffic(step);
   return true;
 }
 
-bool Lane::submit_reduce(Pending& pending, const Step& step) {
-  const std::uint64_t bytes = step.src[0].bytes;
-  if (bytes == 0) return true;
-  if (queue_->in_flight() >= queue_->depth()) return false;  // before a list is taken
+// But for the addresses.
+penstock_descriptor Lane::reduce_of(const Pending& pending, const Step& step) const {
   const Call& call = pending.call;
   penstock_descriptor descriptor{};
+  descriptor.version = PENSTOCK_DESCRIPTOR_VERSION;
   descriptor.opcode = PENSTOCK_OP_REDUCE;
   descriptor.type = descriptor.out_type = static_cast<std::uint8_t>(call.type);
   // The folds of groups are multiplied already.
   const bool adds = step.combines && call.redop == PENSTOCK_PREMUL_SUM;
   descriptor.redop = static_cast<std::uint8_t>(adds ? std::uint32_t{PENSTOCK_SUM} : call.redop);
   descriptor.scale = descriptor.redop == PENSTOCK_PREMUL_SUM ? call.scale : 0;
-  descriptor.count = bytes / penstock_type_size(call.type);
+  descriptor.count = step.src[0].bytes / penstock_type_size(call.type);
   descriptor.n_src = static_cast<std::uint8_t>(step.src.size());
-  if (step.src.size() <= PENSTOCK_INLINE_SOURCES) {
-    for (std::size_t i = 0; i < step.src.size(); ++i) {
-      descriptor.src[i] = address_of(pending, step.src[i]);
-    }
-  } else {
+  descriptor.n_dst = static_cast<std::uint8_t>(step.dst.size());
+  if (step.src.size() > PENSTOCK_INLINE_SOURCES) descriptor.flags = PENSTOCK_FLAG_SRC_LIST;
+  return descriptor;
+}
+
+bool Lane::submit_reduce(Pending& pending, const Step& step) {
+  if (step.src[0].bytes == 0) return true;
+  if (needs_staging(pending, step)) return submit_staged(pending, step);
+  if (queue_->in_flight() >= queue_->depth()) return false;  // before a list is taken
+  penstock_descriptor descriptor = reduce_of(pending, step);
+  penstock_address* sources = descriptor.src;
+  if ((descriptor.flags & PENSTOCK_FLAG_SRC_LIST) != 0) {
     auto& list = lists_[next_list_++ % lists_.size()];
-    for (std::size_t i = 0; i < step.src.size(); ++i) list[i] = address_of(pending, step.src[i]);
-    descriptor.flags = PENSTOCK_FLAG_SRC_LIST;
+    sources = list.data();
     descriptor.src[0] = penstock_address_host(list.data());
   }
-  descriptor.n_dst = static_cast<std::uint8_t>(step.dst.size());
+  for (std::size_t i = 0; i < step.src.size(); ++i) {
+    sources[i] = address_of(pending, step.src[i]);
+  }
   for (std::size_t i = 0; i < step.dst.size(); ++i) {
     descriptor.dst[i] = address_of(pending, step.dst[i]);
   }
-  if (!submit(descriptor, kNoRank)) return false;
+  switch (acceptance(descriptor)) {
+    case Acceptance::engine:
+      break;
+    case Acceptance::host:
+      return run_on_host(pending, step);
+    case Acceptance::lost:
+      return false;
+  }
+  if (!submit(pending, descriptor, kNoRank)) return false;
   count_traffic(step);
   return true;
 }
@@ -164,14 +198,19 @@ bool Lane::collect() {
   while (queue_->poll(&completion)) {
     moved = true;
     if (completion.status != PENSTOCK_OK) {
-      const std::uint32_t culprit =
-          completion.cookie == kNoWait ? kNoRank : config_.ranks[completion.cookie - 1];
-      fail(error(static_cast<Code>(completion.status), "{} refused a descriptor: {} (field {}, {})",
-                 engine_.capabilities().name, penstock_status_name(completion.status),
-                 penstock_field_name(completion.field), completion.detail),
-           culprit);
+      const Status failure =
+          error(static_cast<Code>(completion.status), "{} refused a descriptor: {} (field {}, {})",
+                engine_->capabilities().name, penstock_status_name(completion.status),
+                penstock_field_name(completion.field), completion.detail);
+      if (is_of_the_engine(failure.code())) {
+        engine_failed(failure);
+      } else {
+        fail(failure,
+             completion.cookie == kNoWait ? kNoRank : config_.ranks[completion.cookie - 1]);
+      }
       return true;
     }
+    in_flight_.pop_front();
     // Completions come in order, so that they belong to the oldest call that has any in flight.
     for (auto& pending : pending_) {
       if (pending->in_flight == 0) continue;

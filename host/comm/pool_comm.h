@@ -13,18 +13,21 @@
 #include "penstock/comm/peer_watch.h"
 #include "penstock/comm/rendezvous.h"
 #include "penstock/comm/statistics.h"
+#include "penstock/engine/choice.h"
 
 namespace penstock {
 
 class PoolComm : public Comm {
  public:
   PoolComm(Pool& pool, const CommConfig& config, std::unique_ptr<Membership> membership,
-           std::shared_ptr<Engine> engine)
+           EngineSource source, std::shared_ptr<Engine> engine)
       : pool_(pool),
         platform_(pool.platform()),
         config_(config),
         membership_(std::move(membership)),
+        source_(std::move(source)),
         engine_(std::move(engine)),
+        capabilities_(engine_->capabilities()),
         process_(platform_.process_generation()),
         statistics_(config.name, membership_->rank(), membership_->size()) {
     oversubscribed_ =
@@ -41,7 +44,7 @@ class PoolComm : public Comm {
   std::uint32_t rank() const override { return membership_->rank(); }
   std::uint32_t size() const override { return membership_->size(); }
   std::uint64_t epoch() const override { return membership_->header().epoch; }
-  const Capabilities& engine() const override { return engine_->capabilities(); }
+  const Capabilities& engine() const override { return capabilities_; }
   CommCounters counters() const override { return counters_; }
   const Statistics& statistics() const override { return statistics_; }
   Result<std::shared_ptr<const Plan>> plan(const Call& call) override;
@@ -60,6 +63,7 @@ class PoolComm : public Comm {
   Status usable() const;
   Result<std::shared_ptr<Request>> begin(const Call& call);
   LaneConfig lane_config();
+  Result<std::shared_ptr<Engine>> replace_engine(const Engine& lost, const Status& why);
   LaneFailure confirm(std::uint64_t bytes) const;
   Lane* open_lane_of(const Call& call, Call* lane_call) const;
   Result<Lane*> lane_of(const Call& call, Call* lane_call);
@@ -86,7 +90,9 @@ class PoolComm : public Comm {
   Platform& platform_;
   CommConfig config_;
   std::unique_ptr<Membership> membership_;
+  EngineSource source_;  // of which engine_ is what it gave last
   std::shared_ptr<Engine> engine_;
+  Capabilities capabilities_;  // of engine_
   std::uint64_t process_;
   bool oversubscribed_ = false;
   bool may_expose_ = true;  // every rank works directly
