@@ -17,17 +17,16 @@ struct CommConfig {
   std::string name = "world";  // 1..31 bytes; the ranks of one comm give the same
   std::uint32_t rank = 0;
   std::uint32_t size = 1;  // 1..64
-  // A name, a list with commas, or auto (engine/choice.h). Ranks may have different engines; results
-  // are the same bits. When an engine
+  // A name, a list with commas, or auto (engine/choice.h), which is the list of all that it may
+  // take. Ranks may have different engines; results are the same bits. When an engine
   //   - cannot be made: the next of the list is taken; without one, join() has that error;
   //   - lacks an operation or type: the host does those steps, and the log says so once;
   //   - does not reach a buffer: its bytes are staged through the pool;
-  //   - fails or is lost in the middle of a call (io_error, no_space, internal): the next of the list
-  //     does again what was under way, and stays; the log says so. Without one, or if a reduction in
-  //     place was under way, whose source may be gone, the comm is revoked with that status on every
-  //     rank. No rank ever takes what an engine failed to write for a result.
-  // auto is the list of all engines that it may take. A comm that comes out of this one begins with
-  // the engine that this one has at the end.
+  //   - fails or is lost in the middle of a call (io_error, no_space, internal): the next of the
+  //     list does again what was under way, and stays; the log says so. Without one, or if a
+  //     reduction in place was under way, whose source may be gone, the comm is revoked on every
+  //     rank. No rank ever takes for a result what an engine failed to write.
+  // A comm that comes out of this one begins with the engine that this one has at the end.
   std::string engine = "auto";
   std::uint32_t timeout_ms = 30000;     // deadline of every wait, rendezvous included; at least 1
   std::uint64_t rank_bytes = 1u << 20;  // payload of one rank and pass; halved until it fits

@@ -26,8 +26,8 @@ struct FaultPlan {
   std::uint64_t delay_random_ns = 0;
   std::uint64_t seed = 1;
 
-  // "fail=3:io_error;fail=7:internal;fail_per_million=100;stall=9;lost=12;delay_us=50;delay_random_us=10;
-  // seed=4". invalid_argument names the part that is wrong.
+  // "fail=3:io_error;fail=7:internal;fail_per_million=100;stall=9;lost=12;delay_us=50;
+  // delay_random_us=10;seed=4". invalid_argument names the part that is wrong.
   static Result<FaultPlan> parse(const std::string& text);
 };
 
