@@ -6,6 +6,7 @@
 #include "penstock/drivers/card/card_queue.h"
 #include "penstock/drivers/card/staged_engine.h"
 #include "penstock/engine/accept.h"
+#include "penstock/engine/speed.h"
 
 namespace penstock::card {
 namespace {
@@ -56,7 +57,8 @@ std::shared_ptr<Engine> make_card_engine(std::shared_ptr<Card> card) {
 EngineFactory card_engine_factory() {
   EngineFactory factory;
   factory.name = "card";
-  factory.preference = -1;
+  factory.preference = 60;
+  factory.present = [] { return !accelerator_nodes().empty(); };
   factory.probe = [] {
     EngineInfo info;
     info.name = "card";

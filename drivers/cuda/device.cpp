@@ -4,7 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "penstock/base/env.h"
 #include "penstock/drivers/cuda/stream.h"
+#include "penstock/engine/speed.h"
 
 // The kernels for all architectures, made by nvcc; the linker puts the file here.
 extern "C" const unsigned char penstock_cuda_kernels[];
@@ -187,6 +189,7 @@ EngineInfo probe() {
     info.reason += fmt::format("{}{}: {}", i == 0 ? "" : ", ", i, name);
   }
   info.available = true;
+  info.simulated = env::foreign("PENSTOCK_CUDA_DRIVER").has_value();  // not the system's driver
   return info;
 }
 
@@ -198,6 +201,7 @@ EngineFactory cuda_engine_factory() {
   factory.preference = 60;
   factory.probe = probe;
   factory.find_memory = find_cuda_memory;
+  factory.present = [] { return !accelerator_nodes().empty(); };
   factory.make = [](const std::string& argument) -> Result<std::shared_ptr<Engine>> {
     const auto named = [](const Status& status) { return status.with_context("engine cuda"); };
     const Result<Options> options = Options::parse(argument);

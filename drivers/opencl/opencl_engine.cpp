@@ -7,6 +7,7 @@
 #include "penstock/base/log.h"
 #include "penstock/drivers/opencl/error.h"
 #include "penstock/drivers/opencl/program.h"
+#include "penstock/engine/speed.h"
 
 namespace penstock::opencl {
 namespace {
@@ -103,7 +104,8 @@ std::shared_ptr<Engine> make_opencl_engine(std::shared_ptr<const Core> core) {
 EngineFactory opencl_engine_factory() {
   EngineFactory factory;
   factory.name = "opencl";
-  factory.preference = -1;
+  factory.preference = 60;
+  factory.present = [] { return !accelerator_nodes().empty(); };
   factory.probe = [] {
     EngineInfo info;
     info.name = "opencl";

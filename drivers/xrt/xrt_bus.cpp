@@ -475,6 +475,7 @@ BusFactory xrt_bus_factory() {
   BusFactory factory;
   factory.name = "xrt";
   factory.preference = 20;  // a device that is there before one that is simulated
+  factory.simulated = emulated();
   factory.probe = probe;
   factory.make = make;
   return factory;

@@ -85,6 +85,7 @@ class FaultEngine final : public Engine {
   bool reaches_device_memory(const void* data) const override {
     return inner_->reaches_device_memory(data);
   }
+  std::uint64_t busy_cycles() override { return inner_->busy_cycles(); }
 
  private:
   // The descriptor at a queue's front.

@@ -167,7 +167,7 @@ EngineFactory hls_engine_factory() {
   factory.probe = [] {
     EngineInfo info;
     info.name = "hls";
-    info.available = true;
+    info.available = info.simulated = true;
     info.capabilities = hls_capabilities();
     info.reason = info.capabilities.description;
     return info;
