@@ -93,6 +93,9 @@ void Staging::run(const std::vector<StagedOperand>& operands, std::uint32_t regi
       if (operand.out)
         slot.free = read(slot.buffer, offset[operand.region],
                          operand.data + bytes_of(operand, first), bytes_of(operand, n), {ready});
+    // The queues wait for one another: none may hold back what another one waits for.
+    kernels_.flush();
+    flush();
   }
 }
 

@@ -10,14 +10,18 @@
 namespace penstock::opencl {
 namespace {
 
-// Work items of a group, and groups for each unit of the device. Kernels stride over what is more.
+// Work items of a group, and the most groups; kernels stride over what is more. A GPU's neighbours
+// run at once: so many groups as keep it busy are enough. A CPU runs a group's work items in turn,
+// each to its end: with one piece of work for each, a group goes through memory from front to back.
 struct Shape {
-  std::uint64_t lanes, groups_per_unit;
+  std::uint64_t lanes, most_groups;
 };
 Shape shape_of(const DeviceTraits& traits) {
-  const Shape shape = is_cpu(traits) ? Shape{64, 4} : Shape{256, 16};
+  constexpr std::uint64_t kCpuGroups = 32768, kGroupsPerUnit = 16;
+  const Shape shape =
+      is_cpu(traits) ? Shape{256, kCpuGroups} : Shape{256, traits.units * kGroupsPerUnit};
   return {std::min<std::uint64_t>(shape.lanes, std::max<std::uint64_t>(traits.max_group, 1)),
-          shape.groups_per_unit};
+          shape.most_groups};
 }
 
 std::byte* bytes_at(const void* data) {
@@ -92,8 +96,8 @@ cl::Event Stream::launch(const std::string& name, const Binding& binding,
   }
   const DeviceTraits& traits = core_->found.traits;
   const Shape shape = shape_of(traits);
-  const std::uint64_t groups = std::clamp<std::uint64_t>((items + shape.lanes - 1) / shape.lanes, 1,
-                                                         traits.units * shape.groups_per_unit);
+  const std::uint64_t groups =
+      std::clamp<std::uint64_t>((items + shape.lanes - 1) / shape.lanes, 1, shape.most_groups);
   cl::Event event;
   queue_.enqueueNDRangeKernel(k, cl::NullRange, cl::NDRange(groups * shape.lanes),
                               cl::NDRange(shape.lanes), after.empty() ? nullptr : &after, &event);
