@@ -10,18 +10,19 @@
 namespace penstock::opencl {
 namespace {
 
-// Work items of a group, and the most groups; kernels stride over what is more. A GPU's neighbours
-// run at once: so many groups as keep it busy are enough. A CPU runs a group's work items in turn,
-// each to its end: with one piece of work for each, a group goes through memory from front to back.
+// Work items of a group, pieces of work for each, and the most groups; kernels stride over what is
+// more. A GPU's neighbours run at once: so many groups as keep it busy are enough. A CPU runs a
+// group's work items one after the other, each to its end: with little work for each, a group goes
+// through memory from front to back, in as many places as there are pieces.
 struct Shape {
-  std::uint64_t lanes, most_groups;
+  std::uint64_t lanes, pieces, most_groups;
 };
 Shape shape_of(const DeviceTraits& traits) {
   constexpr std::uint64_t kCpuGroups = 32768, kGroupsPerUnit = 16;
   const Shape shape =
-      is_cpu(traits) ? Shape{256, kCpuGroups} : Shape{256, traits.units * kGroupsPerUnit};
+      is_cpu(traits) ? Shape{256, 4, kCpuGroups} : Shape{256, 1, traits.units * kGroupsPerUnit};
   return {std::min<std::uint64_t>(shape.lanes, std::max<std::uint64_t>(traits.max_group, 1)),
-          shape.most_groups};
+          shape.pieces, shape.most_groups};
 }
 
 std::byte* bytes_at(const void* data) {
@@ -96,8 +97,9 @@ cl::Event Stream::launch(const std::string& name, const Binding& binding,
   }
   const DeviceTraits& traits = core_->found.traits;
   const Shape shape = shape_of(traits);
+  const std::uint64_t of_group = shape.lanes * shape.pieces;
   const std::uint64_t groups =
-      std::clamp<std::uint64_t>((items + shape.lanes - 1) / shape.lanes, 1, shape.most_groups);
+      std::clamp<std::uint64_t>((items + of_group - 1) / of_group, 1, shape.most_groups);
   cl::Event event;
   queue_.enqueueNDRangeKernel(k, cl::NullRange, cl::NDRange(groups * shape.lanes),
                               cl::NDRange(shape.lanes), after.empty() ? nullptr : &after, &event);
