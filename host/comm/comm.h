@@ -22,10 +22,10 @@ struct CommConfig {
   //   - cannot be made: the next of the list is taken; without one, join() has that error;
   //   - lacks an operation or type: the host does those steps, and the log says so once;
   //   - does not reach a buffer: its bytes are staged through the pool;
-  //   - fails or is lost in the middle of a call (io_error, no_space, internal): the next of the
-  //     list does again what was under way, and stays; the log says so. Without one, or if a
-  //     reduction in place was under way, whose source may be gone, the comm is revoked on every
-  //     rank. No rank ever takes for a result what an engine failed to write.
+  //   - fails or is lost in the middle of a call (io_error, no_space, internal), or cannot work on
+  //     this pool: the next of the list does again what was under way, and stays; the log says so.
+  //     Without one, or if a reduction in place was under way, whose source may be gone, the comm
+  //     is revoked on every rank. No rank ever takes for a result what an engine failed to write.
   // A comm that comes out of this one begins with the engine that this one has at the end.
   std::string engine = "auto";
   std::uint32_t timeout_ms = 30000;     // deadline of every wait, rendezvous included; at least 1

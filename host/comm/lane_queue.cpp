@@ -10,9 +10,10 @@ namespace {
 // A cookie says which participant a WAIT waits for; 0 for everything else.
 constexpr std::uint64_t kNoWait = 0;
 
-// Another engine may do what this one failed to do.
+// Another engine may do what this one failed to do, or refused in spite of what it accepts.
 bool is_of_the_engine(Code code) {
-  return code == Code::io_error || code == Code::no_space || code == Code::internal;
+  return code == Code::io_error || code == Code::no_space || code == Code::internal ||
+         code == Code::unsupported;
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(MixedEngines, SeveralPasses) {
   EXPECT_EQ("", run_ranks(
                     kRanks,
                     [&](std::uint32_t rank) {
-                      return mixed_world(pool.spec(), rank, Coherence::hardware, 8192, 0, {9001},
+                      return mixed_world(pool.spec(), rank, Coherence::hardware, 8192, 0, {3001},
                                          {PENSTOCK_F32, PENSTOCK_BF16, PENSTOCK_INT64});
                     },
                     kSeconds));

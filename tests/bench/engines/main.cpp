@@ -44,7 +44,7 @@ int run(const Options& options, bool json, const std::string& markdown) {
     return 2;
   }
   constexpr std::uint64_t kPoolBytes = std::uint64_t{192} << 20;
-  const auto pool = TemporaryPool::make(Platform::host(), "", 1, kPoolBytes);
+  auto pool = TemporaryPool::make(Platform::host(), "", 1, kPoolBytes);
   if (!pool.ok()) {
     fmt::print(stderr, "bench engines: {}\n", pool.status().message());
     return 2;

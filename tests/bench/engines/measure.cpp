@@ -140,7 +140,7 @@ void measure_moving(Engine& engine, Pool& pool, bool simulated, const Options& o
                           : std::vector<std::uint64_t>{64u << 10, 256u << 10};
   RegionRequest request;
   request.bytes = (kMostSources + 1) * sizes.back();
-  const Result<Region> region = pool.allocate(request);
+  Result<Region> region = pool.allocate(request);
   PENSTOCK_CHECK(region.ok(), "{}", region.status().to_string());
   std::byte* memory = pool.resolve(region->address, request.bytes);
   for (const std::uint32_t type : {PENSTOCK_UINT8, PENSTOCK_F32, PENSTOCK_BF16}) {
