@@ -6,6 +6,7 @@
 
 #include "penstock/base/env.h"
 #include "penstock/drivers/cuda/stream.h"
+#include "penstock/drivers/kernels/select_plan.h"
 #include "penstock/engine/speed.h"
 
 // The kernels for all architectures, made by nvcc; the linker puts the file here.
@@ -87,6 +88,10 @@ Result<std::unique_ptr<const Kernels>> Kernels::load(std::shared_ptr<const Conte
   for (const char* type : {"f32", "f16", "bf16", "f8e4m3", "f8e5m2", "block"})
     for (const char* kind : {"penstock_convert_", "penstock_outer_step_"})
       names.push_back(std::string(kind) + type);
+  for (const char* name :
+       {"select_clear", "select_begin", "select_scan", "select_spread", "select_rank",
+        "select_finish", "select_batch", "update_apply", "update_undo"})
+    names.push_back(std::string("penstock_") + name);
   for (const std::string& name : names)
     PENSTOCK_TRY(
         driver.check(driver.cuModuleGetFunction(&loaded->functions_[name], module, name.c_str()),
@@ -159,6 +164,9 @@ Capabilities CudaDevice::capabilities() const {
   c.max_sources = PENSTOCK_MAX_SOURCES;
   c.max_destinations = PENSTOCK_MAX_DESTINATIONS;
   c.max_bytes = PENSTOCK_MAX_COUNT * 8;
+  c.opcodes |= 1u << PENSTOCK_OP_SELECT | 1u << PENSTOCK_OP_UPDATE;
+  c.max_rows = PENSTOCK_MAX_ROWS;
+  c.select = kernels::select_capabilities(true);
   c.host_memory = true;
   c.synchronous = false;
   return c;

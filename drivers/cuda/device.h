@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "penstock/drivers/cuda/memory.h"
+#include "penstock/drivers/kernels/table_launch.h"
 #include "penstock/engine/device_engine.h"
 #include "penstock/engine/device_memory.h"
 
@@ -35,6 +36,8 @@ class Kernels {
   // work for.
   std::uint32_t groups(std::uint64_t items) const;
   static constexpr std::uint32_t kLanes = 256;
+  // What suits SELECT and UPDATE.
+  kernels::TableLimits table_limits() const;
 
  private:
   Kernels(std::shared_ptr<const Context> context, CUmodule module);

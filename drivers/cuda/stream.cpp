@@ -13,6 +13,7 @@ Stream::~Stream() {
   staging_->synchronize();
   driver_.cuStreamSynchronize(stream_);
   staging_.reset();
+  table_memory_.reset();
   launcher_.reset();
   for (const Mark& mark : waiting_) driver_.cuEventDestroy(mark.event);
   for (CUevent event : events_) driver_.cuEventDestroy(event);
@@ -137,6 +138,7 @@ Result<std::uint64_t> Stream::mark() {
   waiting_.push_back({++marks_, event});
   PENSTOCK_TRY(note(driver_.check(driver_.cuEventRecord(event, stream_), "cuEventRecord")));
   staging_->marked(marks_);
+  table_memory_->marked(marks_);
   return marks_;
 }
 
@@ -149,6 +151,7 @@ Result<bool> Stream::reached(std::uint64_t mark) {
     PENSTOCK_TRY(note(driver_.check(result, "what the device executed, at cuEventQuery")));
     events_.push_back(waiting_.front().event);
     staging_->reached(waiting_.front().number);
+    table_memory_->reached(waiting_.front().number);
     waiting_.pop_front();
   }
   return true;

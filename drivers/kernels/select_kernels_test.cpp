@@ -104,6 +104,46 @@ TEST(SelectKernels, OneCaseInEveryShape) {
           expect_same(seed, {}, {{lanes, groups, 0}, backwards});
 }
 
+// A task that raises one cell twice needs room for both: 2^20 is the most of a count, 2^40 of a
+// free column.
+TEST(SelectKernels, ACommitNeedsRoomForAllOfItsMentions) {
+  constexpr std::int64_t kMostCount = 1 << 20;
+  constexpr std::int64_t kMostFree = std::int64_t{1} << 40;
+  const struct {
+    std::int32_t count;
+    std::int64_t free;
+    bool fits;
+  } cases[] = {{kMostCount - 2, kMostFree - 2, true},
+               {kMostCount - 1, kMostFree - 2, false},
+               {kMostCount - 2, kMostFree - 1, false},
+               {kMostCount, 0, false},
+               {0, kMostFree, false}};
+  penstock_program program = {};
+  program.best = 1;
+  penstock_task task = {};
+  task.row = -1;
+  task.n_raises = 2;
+  task.raises[0] = {1, PENSTOCK_ROW_DOMAIN, 0, 0};
+  task.raises[1] = task.raises[0];
+  task.count[0] = task.count[3] = 1;
+  for (const auto& c : cases) {
+    HostTable table(64, 64, 1, 0, 2, 1, 1, 2);
+    table.set_bit(PENSTOCK_BIT_NODE, 5);
+    table.view().count_column(1)[5] = c.count;
+    table.view().column(table.view().free, 0)[5] = c.free;
+    penstock_result result;
+    penstock_node_table header = *table.header();
+    select_on_host({table_view(&header, reinterpret_cast<std::byte*>(table.header())),
+                    reinterpret_cast<std::byte*>(table.header()), &program, &task, 1, true,
+                    reinterpret_cast<std::byte*>(&result), nullptr, nullptr, nullptr},
+                   {});
+    EXPECT_EQ(result.row, 5);
+    EXPECT_EQ(result.status, std::uint32_t{c.fits ? PENSTOCK_OK : PENSTOCK_OUT_OF_RANGE});
+    EXPECT_EQ(table.view().count_column(1)[5], c.count + (c.fits ? 2 : 0));
+    EXPECT_EQ(table.view().column(table.view().free, 0)[5], c.free + (c.fits ? 2 : 0));
+  }
+}
+
 struct Steps {
   penstock_program program = {};
   penstock_task task = {};

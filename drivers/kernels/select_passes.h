@@ -96,8 +96,9 @@ PENSTOCK_FUNCTION void select_note_feasible(const select_state* s, u32 lane) {
   if (lane == 0) select_partials(s)[s->group].feasible = s->shared->n[0];
 }
 
-/* The raw scores of one operation, and their range. */
-PENSTOCK_FUNCTION void select_score_rows(const select_state* s, u32 op_index, u32 slot, u32 lane) {
+/* The raw scores of one operation, and their range. `spread` says whether it is SPREAD. */
+PENSTOCK_FUNCTION void select_score_rows(const select_state* s, u32 spread, u32 op_index, u32 slot,
+                                         u32 lane) {
   const PENSTOCK_GLOBAL select_op* op = &s->program->ops[op_index];
   const PENSTOCK_GLOBAL i64* totals = select_totals(s);
   PENSTOCK_GLOBAL i64* raws = select_raws(s, slot);
@@ -107,7 +108,7 @@ PENSTOCK_FUNCTION void select_score_rows(const select_state* s, u32 op_index, u3
   u32 any = 0;
   for (u32 row = select_rows_begin(s) + lane; row < end; row += s->lanes) {
     if (totals[row] == SELECT_INFEASIBLE) continue;
-    const i64 score = select_score(s, op, row);
+    const i64 score = spread ? select_spread(s, op->group, row) : select_score(s, op, row);
     raws[row] = score;
     if (op->normalise == SELECT_NORMALISE_SPREAD && score < 0) continue;
     if (score < low) low = score;
@@ -132,7 +133,7 @@ PENSTOCK_FUNCTION void select_score_ranged(const select_state* s, u32 spread) {
   for (u64 left = s->step->ranged, i = 0; left != 0; left >>= 1, i++) {
     if ((left & 1) == 0) continue;
     if ((s->program->ops[i].op == SELECT_SCORE_SPREAD) == spread) {
-      PENSTOCK_PHASE(select_score_rows(s, (u32)i, slot, lane));
+      PENSTOCK_PHASE(select_score_rows(s, spread, (u32)i, slot, lane));
       select_fold(s);
       PENSTOCK_PHASE(select_note_range(s, slot, lane));
     }

@@ -240,9 +240,11 @@ PENSTOCK_FUNCTION i64 select_spread(const select_state* s, u32 group, u32 row) {
   }
   return select_round(sum);
 }
+#else
+PENSTOCK_FUNCTION i64 select_spread(const select_state* s, u32 group, u32 row) { return 0; }
 #endif
 
-/* Before it is normalised and weighted. */
+/* Any score but SPREAD, before it is normalised and weighted. */
 PENSTOCK_FUNCTION i64 select_score(const select_state* s, const PENSTOCK_GLOBAL select_op* op,
                                    u32 row) {
   u32 mask = 0;
@@ -270,8 +272,6 @@ PENSTOCK_FUNCTION i64 select_score(const select_state* s, const PENSTOCK_GLOBAL 
       return select_best_fit(s, op, row);
     case SELECT_SCORE_DOT_PRODUCT:
       return select_dot_product(s, op, row);
-    case SELECT_SCORE_SPREAD:
-      return select_spread(s, op->group, row);
 #endif
   }
   return 0;

@@ -110,6 +110,18 @@ TEST(UpdateKernels, TheFirstAddThatLeavesItsBoundsIsNamedAndNothingChanges) {
   }
 }
 
+// What a damaged pool holds may make the sum wrap around into its bounds.
+TEST(UpdateKernels, ASumThatOverflowsIsOutOfRange) {
+  HostTable table(64, 64, 1, 1, 2, 1);
+  table.view().column(table.view().requested, 0)[2] = INT64_MIN + 5;
+  HostTable actual = table;
+  const Outcome outcome = update(
+      &actual, {make(PENSTOCK_UPDATE_REQUESTED, PENSTOCK_UPDATE_ADD, 2, INT64_MIN)}, {{1, 1, 0}});
+  EXPECT_EQ(outcome.status, std::uint32_t{PENSTOCK_OUT_OF_RANGE});
+  EXPECT_EQ(outcome.bad_index, 0u);
+  EXPECT_EQ(difference(table, actual), "");
+}
+
 TEST(UpdatePlan, ListsOfRowsAloneLaunchNothing) {
   HostTable table(64, 64, 1, 1, 2, 1);
   const std::vector<penstock_update> updates(3,

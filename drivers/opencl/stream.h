@@ -84,6 +84,7 @@ class Stream final : public DeviceStream {
     cl::Event taken;
     std::vector<std::byte> bytes;
   };
+  Status start_table(bool changes, const std::function<void()>& function);
   cl::Kernel& table_kernel(const cl::Program& program, const std::string& name);
   void write_inputs(std::vector<std::byte> inputs);
   void release_inputs();
@@ -107,10 +108,11 @@ class Stream final : public DeviceStream {
   std::map<std::string, cl::Kernel> table_kernels_;
   TableBuffers table_buffers_;
   std::deque<HeldInputs> held_inputs_;
-  cl::Event last_table_;   // of what goes out of table_buffers_
-  cl::Event last_kernel_;  // of any kind
-  cl::Event last_shared_;  // of a kernel that works on the process's memory
-  bool began_ = false;     // something, since start()
+  bool table_kernel_ran_ = false;  // since start_table()
+  cl::Event last_table_;           // of what goes out of table_buffers_
+  cl::Event last_kernel_;          // of any kind
+  cl::Event last_shared_;          // of a kernel that works on the process's memory
+  bool began_ = false;             // something, since start()
   std::uint64_t marks_ = 0;
   std::deque<Mark> open_marks_;
 };

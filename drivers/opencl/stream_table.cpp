@@ -25,6 +25,15 @@ void grow(const cl::Context& context, std::uint64_t bytes, cl::Buffer* buffer,
 
 }  // namespace
 
+// An operation that changed a part of a table is not to be tried again.
+Status Stream::start_table(bool changes, const std::function<void()>& function) {
+  table_kernel_ran_ = false;
+  const Status status = start(function);
+  if (status.ok() || !changes || !table_kernel_ran_) return status;
+  return error(Code::io_error, "{}; a part of the operation may stand in the table",
+               status.message());
+}
+
 cl::Kernel& Stream::table_kernel(const cl::Program& program, const std::string& name) {
   const auto found = table_kernels_.find(name);
   if (found != table_kernels_.end()) return found->second;
@@ -34,19 +43,22 @@ cl::Kernel& Stream::table_kernel(const cl::Program& program, const std::string& 
 // The inputs stay until the device has taken them.
 void Stream::write_inputs(std::vector<std::byte> inputs) {
   grow(core_->context, inputs.size(), &table_buffers_.inputs, &table_buffers_.input_bytes);
-  cl::Event written;
-  queue_.enqueueWriteBuffer(table_buffers_.inputs, CL_FALSE, 0, inputs.size(), inputs.data(),
-                            nullptr, &written);
+  HeldInputs& held = held_inputs_.emplace_back();
+  held.bytes = std::move(inputs);
+  queue_.enqueueWriteBuffer(table_buffers_.inputs, CL_FALSE, 0, held.bytes.size(),
+                            held.bytes.data(), nullptr, &held.taken);
   began_ = true;
-  last_kernel_ = written;
-  held_inputs_.push_back({written, std::move(inputs)});
+  last_kernel_ = held.taken;
 }
 
-// Forgets inputs that the device has taken, which it does in order.
+// Forgets inputs that the device has taken, which it does in order, or was never asked to.
 void Stream::release_inputs() {
-  while (!held_inputs_.empty() &&
-         held_inputs_.front().taken.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() <= CL_COMPLETE)
+  while (!held_inputs_.empty()) {
+    const cl::Event& taken = held_inputs_.front().taken;
+    if (taken() != nullptr && taken.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() > CL_COMPLETE)
+      return;
     held_inputs_.pop_front();
+  }
 }
 
 template <typename Arguments>
@@ -69,6 +81,7 @@ void Stream::launch_tables(const cl::Program& program, const Binding& binding,
         *known->second, cl::NullRange, cl::NDRange(std::size_t{launch.groups} * launch.lanes),
         cl::NDRange(launch.lanes), after.empty() ? nullptr : &after, &event);
     began_ = true;
+    table_kernel_ran_ = true;
     last_kernel_ = event;
     after.clear();
   }
@@ -120,10 +133,10 @@ void Stream::take_back(std::byte* table, std::uint64_t begin, std::uint64_t end)
 }
 
 Status Stream::select(const SelectArguments& arguments) {
-  PENSTOCK_ASSIGN(const cl::Program program, core_->tables->get());
+  PENSTOCK_ASSIGN(const Tables tables, core_->tables->get());
   PENSTOCK_ASSIGN(const kernels::SelectPlan plan,
-                  kernels::SelectPlan::make(arguments, table_limits(core_->found.traits)));
-  return start([&] { select_now(arguments, program, plan); });
+                  kernels::SelectPlan::make(arguments, tables.limits));
+  return start_table(arguments.commit, [&] { select_now(arguments, tables.program, plan); });
 }
 
 void Stream::select_now(const SelectArguments& a, const cl::Program& program,
@@ -157,15 +170,15 @@ void Stream::select_now(const SelectArguments& a, const cl::Program& program,
 }
 
 Status Stream::update(const UpdateArguments& arguments) {
-  PENSTOCK_ASSIGN(const cl::Program program, core_->tables->get());
+  PENSTOCK_ASSIGN(const Tables tables, core_->tables->get());
   PENSTOCK_ASSIGN(const kernels::UpdatePlan plan,
-                  kernels::UpdatePlan::make(arguments, table_limits(core_->found.traits)));
+                  kernels::UpdatePlan::make(arguments, tables.limits));
   if (plan.empty()) {
     *arguments.status = PENSTOCK_OK;
     *arguments.bad_index = 0;
     return {};
   }
-  return start([&] { update_now(arguments, program, plan); });
+  return start_table(true, [&] { update_now(arguments, tables.program, plan); });
 }
 
 void Stream::update_now(const UpdateArguments& a, const cl::Program& program,

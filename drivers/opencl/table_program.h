@@ -12,8 +12,10 @@
 
 namespace penstock::opencl {
 
-// Groups of one work item on a processor, where barriers would only cost.
-kernels::TableLimits table_limits(const DeviceTraits& traits);
+struct Tables {
+  cl::Program program;
+  kernels::TableLimits limits;
+};
 
 // Of one context. Thread-safe.
 class TableProgram {
@@ -21,14 +23,16 @@ class TableProgram {
   TableProgram(cl::Context context, FoundDevice found, BinaryCache cache);
   // Compiles it, or takes it from the cache, at the first call; an error stays. unsupported if it
   // does not compile.
-  Result<cl::Program> get() const;
+  Result<Tables> get() const;
 
  private:
+  Result<Tables> make() const;
+
   const cl::Context context_;
   const FoundDevice found_;
   const BinaryCache cache_;
   mutable std::mutex mutex_;
-  mutable std::optional<Result<cl::Program>> program_;
+  mutable std::optional<Result<Tables>> tables_;
 };
 
 }  // namespace penstock::opencl
