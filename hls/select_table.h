@@ -213,10 +213,12 @@ inline void read_program(const u64* records, u64 word, Program& program) {
   }
 }
 
+// It goes through a stream as one word, so its fields are not wider than they have to be.
 struct Term {
-  u32 column, group;
+  u16 column;
+  u8 group;
   bool clear;
-  i64 weight;
+  i32 weight;
 };
 struct Task {
   u64 request[kResources];
@@ -226,8 +228,8 @@ struct Task {
   u32 n_terms;
   Term terms[kTerms];
   i64 feature[kFeatures];
-  u32 set_bits[kSetBits];
-  u32 count[kCounts];
+  u16 set_bits[kSetBits];
+  u16 count[kCounts];
 };
 
 // The words of a task, one after another; indices are brought within the table, whatever memory
@@ -248,8 +250,9 @@ inline void take_task_word(const Header& header, u32 index, u64 word, Task& task
   }
   if (index >= kTerm && index < kTerm + kTerms) {
     Term& term = task.terms[index - kTerm];
-    term.column = bits_at(word, 0, 16) < header.n_bits ? bits_at(word, 0, 16) : 0;
-    term.group = bits_at(word, 16, 8);
+    const u16 column = static_cast<u16>(bits_at(word, 0, 16));
+    term.column = column < header.n_bits ? column : 0;
+    term.group = static_cast<u8>(bits_at(word, 16, 8));
     term.clear = bits_at(word, 24, 8) != 0;
     term.weight = static_cast<i32>(bits_at(word, 32, 32));
   }
@@ -258,7 +261,7 @@ inline void take_task_word(const Header& header, u32 index, u64 word, Task& task
   for (u32 i = 0; i < 4; ++i) {
 #pragma HLS UNROLL
 #pragma HLS LOOP_TRIPCOUNT min = 4 max = 4
-    const u32 half = bits_at(word, i * 16, 16);
+    const u16 half = static_cast<u16>(bits_at(word, i * 16, 16));
     if (index == kSet) task.set_bits[i] = half < header.n_bits ? half : 0;
     if (index == kSet + 1) task.set_bits[4 + i] = half < header.n_bits ? half : 0;
     if (index == PENSTOCK_HLS_WORD_OF(penstock_task, count))
