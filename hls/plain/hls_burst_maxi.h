@@ -1,6 +1,7 @@
 // Stand-in for the vendor's hls_burst_maxi.h: a memory port with bursts that are asked for by hand.
 // Requests, and data of them, come in order; a read or write without a request, more of them than
-// were asked for, and a response without a write are aborted on, because a real port would hang.
+// were asked for, a response without a write, and an end with something left are aborted on,
+// because a real port would hang, then or at its next use.
 #ifndef PENSTOCK_HLS_PLAIN_HLS_BURST_MAXI_H_
 #define PENSTOCK_HLS_PLAIN_HLS_BURST_MAXI_H_
 
@@ -72,10 +73,6 @@ class burst_maxi {
                                    "a response for which nothing was written");
     --state_->responses;
   }
-  // Nothing is under way.
-  bool settled() const {
-    return state_->reads.empty() && state_->writes.empty() && state_->responses == 0;
-  }
 
  private:
   static constexpr std::size_t kPieces = sizeof(T) / sizeof(std::uint64_t);
@@ -88,6 +85,10 @@ class burst_maxi {
     }
   };
   struct State {
+    ~State() {
+      penstock_hls_plain::port_check(reads.empty() && writes.empty() && responses == 0,
+                                     "ends with data or a response that nobody took");
+    }
     std::uint64_t* base = nullptr;
     std::deque<Burst> reads, writes;
     std::size_t responses = 0;  // bursts asked for whose response was not taken
