@@ -70,6 +70,19 @@ TEST_F(DeviceChoiceTest, AWrongNameListsTheDevicesThereAre) {
   EXPECT_THAT(made.status().message(), HasSubstr("engine opencl: no OpenCL device is called"));
 }
 
+TEST_F(DeviceChoiceTest, SeveralDevicesAreVariantsByNumber) {
+  EXPECT_TRUE(opencl_engine_factory().probe().variants.size() != 1);
+  const std::size_t n = list_devices()->size();
+  faults_->tell.twins = true;
+  const EngineInfo info = opencl_engine_factory().probe();
+  ASSERT_EQ(info.variants.size(), 2 * n);
+  for (const EngineVariant& variant : info.variants) {
+    EXPECT_THAT(variant.name, testing::StartsWith("opencl:"));
+    EXPECT_FALSE(variant.simulated);
+    EXPECT_EQ(choose_device(variant.name.substr(7)).ok(), variant.available) << variant.reason;
+  }
+}
+
 TEST_F(DeviceChoiceTest, NoPlatformAndNoDevice) {
   // CL_PLATFORM_NOT_FOUND_KHR
   faults_->fail("clGetPlatformIDs", -1001);

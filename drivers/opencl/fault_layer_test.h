@@ -18,6 +18,7 @@ struct FaultLayer {
     std::int32_t times;               // how many fail; 0: all from then on
     std::uint64_t most_device_bytes;  // of buffers on the device
     std::int32_t event_status;        // of every event
+    bool twins;                       // each platform has its devices twice
     bool copies_host_memory;          // CL_MEM_USE_HOST_PTR makes a copy, as a device apart would
     struct {
       std::uint32_t key;  // of clGetDeviceInfo

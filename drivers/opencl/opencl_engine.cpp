@@ -53,6 +53,25 @@ bool shares(const std::shared_ptr<const Core>& core) {
   return true;
 }
 
+// Each device by its number, if there are several; the one that is taken without a name first.
+std::vector<EngineVariant> variants() {
+  std::vector<EngineVariant> all;
+  const Result<std::vector<FoundDevice>> devices = list_devices();
+  const Result<FoundDevice> best = choose_device("");
+  if (!devices.ok() || !best.ok() || devices.value().size() < 2) return all;
+  for (std::size_t i = 0; i < devices.value().size(); ++i) {
+    const FoundDevice& found = devices.value()[i];
+    const std::string& why = found.traits.unusable;
+    const EngineVariant variant{
+        fmt::format("opencl:{}", i), why.empty(),
+        why.empty() ? capabilities_of(found.traits).description : found.traits.name + ": " + why,
+        false};
+    const bool is_best = found.device() == best.value().device();
+    all.insert(is_best ? all.begin() : all.end(), variant);
+  }
+  return all;
+}
+
 const char* sharing_text(Sharing sharing) {
   switch (sharing) {
     case Sharing::objects:
@@ -117,6 +136,7 @@ EngineFactory opencl_engine_factory() {
     }
     info.capabilities = capabilities_of(found.value().traits);
     info.reason = info.capabilities.description;
+    info.variants = variants();
     return info;
   };
   factory.make = [](const std::string& argument) -> Result<std::shared_ptr<Engine>> {
