@@ -147,6 +147,7 @@ Result<std::shared_ptr<Request>> PoolComm::begin(const Call& call) {
   if (call.collective != Collective::barrier && call.count == 0) {
     return std::shared_ptr<Request>(std::make_shared<FinishedRequest>());
   }
+  find_device_memory();
   Call lane_call;
   PENSTOCK_ASSIGN(Lane * lane, lane_of(call, &lane_call));
   PENSTOCK_ASSIGN(std::shared_ptr<Request> request, lane->start(lane_call));
@@ -244,6 +245,7 @@ Status PoolComm::run(const Call& call) {
   if (lane != nullptr && lane->is_idle_and_direct() && !trace::enabled()) {
     PENSTOCK_TRY(usable());
     if (!lane->is_ready(lane_call)) {
+      find_device_memory();
       PENSTOCK_TRY(check_call(call, rank(), size()));
       if (call.collective != Collective::barrier && call.count == 0) return {};
       PENSTOCK_TRY(lane->get_ready(lane_call));

@@ -7,6 +7,7 @@
 
 #include "penstock/engine/accept.h"
 #include "penstock/engine/choice.h"
+#include "penstock/engine/device_memory.h"
 #include "penstock/queue/queue.h"
 
 namespace penstock {
@@ -189,7 +190,7 @@ penstock_descriptor probe(penstock_descriptor d) {
 
 }  // namespace
 
-Status Fused::all_reduce(const FusedCall& call) {
+Status Fused::all_reduce_here(const FusedCall& call) {
   constexpr const char* kWhat = "fused all_reduce";
   PENSTOCK_TRY(check_call(call).with_context(kWhat));
   const Layout l = layout(call.count, call.type, call.out_type, call.block);
@@ -203,7 +204,7 @@ Status Fused::all_reduce(const FusedCall& call) {
   return fold(call, d);
 }
 
-Status Fused::average(const FusedCall& call, double weight) {
+Status Fused::average_here(const FusedCall& call, double weight) {
   constexpr const char* kWhat = "fused average";
   PENSTOCK_TRY(check_call(call).with_context(kWhat));
   if (call.redop != PENSTOCK_AVG || call.scale != 0)
@@ -236,7 +237,7 @@ Status Fused::average(const FusedCall& call, double weight) {
   return fold(call, d);
 }
 
-Status Fused::outer_step(const OuterStepCall& call) {
+Status Fused::outer_step_here(const OuterStepCall& call) {
   constexpr const char* kWhat = "fused outer step";
   const FusedCall as_call{call.deltas,  call.parameters, call.count, call.type,
                           PENSTOCK_F32, PENSTOCK_AVG,    0,          call.block};
@@ -269,6 +270,64 @@ Status Fused::outer_step(const OuterStepCall& call) {
       comm_.run(bytes_call(Collective::all_gather, shard_.data(), gathered_.data(), bytes)));
   std::memcpy(call.parameters, gathered_.data(), call.count * sizeof(float));
   return {};
+}
+
+namespace {
+
+bool on_device(std::initializer_list<const void*> buffers) {
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [](const void* data) { return device_memory_of(data) != nullptr; });
+}
+
+// `run` with buffers that the process reaches. What is wrong with the call is said before a buffer
+// is read.
+template <typename Run>
+Status with_host_buffers(const FusedCall& call, const Run& run) {
+  find_device_memory();
+  if (!on_device({call.send, call.recv}) || !check_call(call).ok()) return run(call);
+  PENSTOCK_ASSIGN(HostCopy send, HostCopy::make(const_cast<void*>(call.send),
+                                                call.count * penstock_type_size(call.type), true));
+  PENSTOCK_ASSIGN(HostCopy recv,
+                  HostCopy::make(call.recv, call.count * penstock_type_size(call.out_type), false));
+  FusedCall here = call;
+  here.send = send.data();
+  here.recv = recv.data();
+  PENSTOCK_TRY(run(here));
+  return recv.write_back();
+}
+
+}  // namespace
+
+Status Fused::all_reduce(const FusedCall& call) {
+  return with_host_buffers(call, [this](const FusedCall& here) { return all_reduce_here(here); });
+}
+
+Status Fused::average(const FusedCall& call, double weight) {
+  return with_host_buffers(
+      call, [this, weight](const FusedCall& here) { return average_here(here, weight); });
+}
+
+Status Fused::outer_step(const OuterStepCall& call) {
+  find_device_memory();
+  const bool sound =
+      call.type < PENSTOCK_TYPE_COUNT && call.count <= PENSTOCK_MAX_COUNT && call.count != 0;
+  if (!sound || !on_device({call.deltas, call.parameters, call.momentum}))
+    return outer_step_here(call);
+  PENSTOCK_ASSIGN(HostCopy deltas,
+                  HostCopy::make(const_cast<void*>(call.deltas),
+                                 call.count * penstock_type_size(call.type), true));
+  PENSTOCK_ASSIGN(HostCopy parameters,
+                  HostCopy::make(call.parameters, call.count * sizeof(float), true));
+  PENSTOCK_ASSIGN(
+      HostCopy momentum,
+      HostCopy::make(call.momentum, shard(call.count, call.block) * sizeof(float), true));
+  OuterStepCall here = call;
+  here.deltas = deltas.data();
+  here.parameters = static_cast<float*>(parameters.data());
+  here.momentum = static_cast<float*>(momentum.data());
+  PENSTOCK_TRY(outer_step_here(here));
+  PENSTOCK_TRY(parameters.write_back());
+  return momentum.write_back();
 }
 
 }  // namespace penstock

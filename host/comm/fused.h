@@ -1,6 +1,8 @@
 // Collectives that do more than a plan's fold on their way: conversion, weights, block-scaled int8
 // and the outer step of local-update training (descriptor.h, "Conversion" to "Outer step").
 //
+// Buffers may be in a device's memory; they are copied as a whole then.
+//
 // Each is two collectives of the comm with one descriptor between them: all_to_all hands every rank
 // its shard of every vector, the engine folds the shard once, all_gather hands the results round.
 // Bytes that cross the pool are in the exchanged form: `type` on the way in, `out_type` on the way
@@ -86,6 +88,10 @@ class Fused {
 
   Layout layout(std::uint64_t count, std::uint32_t type, std::uint32_t out_type,
                 std::uint32_t block) const;
+  // The three with buffers that the process reaches.
+  Status all_reduce_here(const FusedCall& call);
+  Status average_here(const FusedCall& call, double weight);
+  Status outer_step_here(const OuterStepCall& call);
   Status accepts(const penstock_descriptor& descriptor, const char* what) const;
   Status execute(const penstock_descriptor& descriptor);
   // Leaves every rank's part of this rank's shard, one after another, in incoming_.

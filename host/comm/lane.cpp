@@ -282,6 +282,7 @@ void Lane::rewind(Pending& pending) {
   pending.in_flight = 0;
   pending.submitted = pending.finished = pending.exposed = pending.read_offered = false;
   pending.result = Status();
+  look_for_devices(pending);
   if (is_worth_exposing(*pending.prepared)) offer_buffers(pending);
   ++counters_.calls;
 }
@@ -311,6 +312,7 @@ Status Lane::begin_pass(Pending& pending) {
   pending.pushes =
       pending.plan == prepared.first.get() ? &prepared.first_pushes : &prepared.last_pushes;
   pending.next_step = 0;
+  pending.staged = false;
   pending.exposes = 0;
   if (!pending.plan->is_inlined()) {
     if (pending.offer_send != 0 && pending.plan->may_expose_send) {
@@ -399,6 +401,7 @@ bool Lane::progress() {
 
 void Lane::retire() {
   while (!pending_.empty() && pending_.front()->submitted && pending_.front()->in_flight == 0) {
+    if (!end_whole(*pending_.front())) return;
     pending_.front()->finished = true;
     done_[done_slot(pending_.front()->call)] = std::move(pending_.front());
     pending_.erase(pending_.begin());
@@ -411,7 +414,11 @@ void Lane::fail(const Status& status, std::uint32_t culprit) {
   failure_ = {status, culprit};
   if (queue_ != nullptr) empty_queue();
   in_flight_.clear();
+  // Nothing goes on with a buffer that is its caller's again.
+  if (stage_ != nullptr) static_cast<void>(stage_->end_call());
   for (auto& pending : pending_) {
+    pending->stage = nullptr;
+    pending->whole.reset();
     pending->finished = true;
     pending->result = status;
   }

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "penstock/comm/comm.h"
+#include "penstock/comm/device_stage.h"
 #include "penstock/comm/plan.h"
 #include "penstock/engine/host_engine.h"
 #include "penstock/memory/fence.h"
@@ -183,6 +184,16 @@ class Lane {
   void publish(const Slice& slice, const void* data) const;
   void* staging(std::uint32_t source, std::uint64_t bytes);
 
+  // ---- buffers in a device's memory ----
+  static void look_for_devices(Pending& pending);
+  bool engine_reaches(const Pending& pending) const;
+  bool stage_pass(Pending& pending);
+  Status stage_parts(Pending& pending);
+  Status stage_whole(Pending& pending);
+  bool stage_for_host(Pending& pending);
+  void end_staged_pass(Pending& pending);
+  bool end_whole(Pending& pending);
+
   // ---- queued ----
   bool run_queued(Pending& pending);
   bool collect();
@@ -258,7 +269,8 @@ class Lane {
   std::vector<std::uint64_t> drained_at_;  // fences when the pass that exposed buffers last is over
   std::vector<std::uint64_t> taken_;       // by source of the step being run: lines read so far
   std::vector<std::byte> staging_;
-  std::uint32_t blocked_on_;  // participant, or kNoRank
+  std::unique_ptr<DeviceStage> stage_;  // of passes of this thread
+  std::uint32_t blocked_on_;            // participant, or kNoRank
   std::uint64_t blocked_since_ns_ = 0;
 
   // Address lists of REDUCEs with more than 8 sources; one per descriptor that can be in flight.

@@ -89,6 +89,7 @@ bool Lane::run_direct(Pending& pending) {
       }
       if (!is_direct(pending)) return false;
     }
+    if (pending.is_on_device() && !stage_pass(pending)) return false;
     const std::vector<Step>& steps = pending.plan->ranks[config_.self];
     while (pending.next_step < steps.size()) {
       if (!run_step(pending, steps[pending.next_step])) return false;
@@ -98,6 +99,10 @@ bool Lane::run_direct(Pending& pending) {
     blocked_on_ = kNoRank;
     const bool inlined = pending.plan->is_inlined();
     end_pass(pending);
+    if (pending.is_on_device()) {
+      end_staged_pass(pending);
+      if (failed()) return false;
+    }
     if (inlined) {
       look_ahead(*pending.prepared);
     } else if (pending.submitted) {
@@ -265,6 +270,10 @@ std::byte* Lane::pointer_of(const Pending& pending, const Slice& slice) const {
       }
     }
     return scratch_[block.device] + (pass_ & 1) * config_.half_bytes + block.offset + slice.offset;
+  }
+  if (pending.stage != nullptr) {
+    if (std::byte* place = pending.stage->place(slice, pending.done_bytes); place != nullptr)
+      return place;
   }
   auto* base = slice.space == Space::send
                    ? const_cast<std::byte*>(static_cast<const std::byte*>(pending.call.send))

@@ -48,10 +48,18 @@ struct Lane::Pending : Request {
   bool exposed = false;               // in any pass
   mutable bool read_offered = false;  // used a buffer of another rank
   bool stream = false;
+  // Buffers in a device's memory (lane_device.cpp); null where the process reaches them.
+  DeviceMemory* send_memory = nullptr;
+  DeviceMemory* recv_memory = nullptr;
+  DeviceStage* stage = nullptr;  // where the pass finds them instead
+  std::unique_ptr<DeviceStage> whole;
+  bool stage_began = false;
+  bool staged = false;  // this pass was looked at
   bool submitted = false;
   bool finished = false;
   Status result;
 
+  bool is_on_device() const { return send_memory != nullptr || recv_memory != nullptr; }
   bool done() const override { return finished; }
   Status status() const override { return result; }
 };

@@ -29,6 +29,7 @@ bool Lane::run_queued(Pending& pending) {
       }
       if (is_direct(pending)) return moved;
     }
+    if (pending.is_on_device() && !stage_pass(pending)) return moved || failed();
     const std::vector<Step>& steps = pending.plan->ranks[config_.self];
     while (pending.next_step < steps.size()) {
       if (!submit_step(pending, steps[pending.next_step])) return moved;

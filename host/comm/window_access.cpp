@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "penstock/comm/window_internal.h"
+#include "penstock/engine/device_memory.h"
 
 namespace penstock {
 
@@ -78,6 +79,11 @@ Status CommWindow::put(std::uint32_t target, std::uint64_t offset, const void* d
   }
   PENSTOCK_TRY(usable());
   const trace::Scope scope(trace::Kind::put, "put", target, bytes);
+  HostCopy copy;
+  if (device_memory_of(data) != nullptr) {
+    PENSTOCK_ASSIGN(copy, HostCopy::make(const_cast<void*>(data), bytes, true));
+    data = copy.data();
+  }
   std::byte* const to = payload_[target] + offset;
   const auto* const from = static_cast<const std::byte*>(data);
   for (std::uint64_t done = 0; done < bytes; done += kChunkBytes) {
@@ -102,8 +108,13 @@ Status CommWindow::get(std::uint32_t source, std::uint64_t offset, void* data,
   const trace::Scope scope(trace::Kind::get, "get", source, bytes);
   const std::byte* const from = payload_[source] + offset;
   pool_.observe(from, bytes);
-  std::memcpy(data, from, bytes);
-  return {};
+  if (device_memory_of(data) == nullptr) {
+    std::memcpy(data, from, bytes);
+    return {};
+  }
+  PENSTOCK_ASSIGN(HostCopy copy, HostCopy::make(data, bytes, false));
+  std::memcpy(copy.data(), from, bytes);
+  return copy.write_back();
 }
 
 Status CommWindow::publish(std::uint64_t offset, std::uint64_t bytes) {
