@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "penstock/base/env.h"
 #include "penstock/drivers/cuda/stream.h"
 #include "penstock/drivers/kernels/select_plan.h"
 #include "penstock/engine/speed.h"
@@ -197,7 +196,7 @@ EngineInfo probe() {
     info.reason += fmt::format("{}{}: {}", i == 0 ? "" : ", ", i, name);
   }
   info.available = true;
-  info.simulated = env::foreign("PENSTOCK_CUDA_DRIVER").has_value();  // not the system's driver
+  info.simulated = d.simulated;
   return info;
 }
 

@@ -184,9 +184,9 @@ TEST_P(DeviceBuffers, AnyMixtureGivesTheRightResult) {
               auto member =
                   join_with(setting.engines[rank], pool.spec(), rank, size, setting.rank_bytes);
               if (!member.ok()) return member.status().to_string();
-              if (std::string wrong = run_random_calls<F32>(*member->comm, 60, 1); !wrong.empty())
+              if (std::string wrong = run_random_calls<F32>(*member->comm, 30, 1); !wrong.empty())
                 return wrong;
-              return run_random_calls<Uint8>(*member->comm, 40, 2);
+              return run_random_calls<Uint8>(*member->comm, 15, 2);
             }));
 }
 
