@@ -220,13 +220,13 @@ Status Lane::go_on_with(std::shared_ptr<Engine> engine) {
   queue_.reset();  // the old engine has let go of the memory when this returns
   engine_ = std::move(engine);
   told_ = false;
+  PENSTOCK_ASSIGN(queue_, Queue::create(&pool_, config_.queue));
   for (const auto& pending : pending_) {
     const bool begun = pending->in_flight > 0 || pending->plan != nullptr;
     if (pending->is_on_device() && pending->stage == nullptr && begun && !engine_reaches(*pending))
       return error(Code::unsupported, "engine {} does not reach a buffer in a device's memory",
                    engine_->capabilities().name);
   }
-  PENSTOCK_ASSIGN(queue_, Queue::create(&pool_, config_.queue));
   for (const penstock_descriptor& descriptor : in_flight_) {
     PENSTOCK_TRY(engine_->accepts(descriptor));
     PENSTOCK_CHECK(queue_->submit(descriptor), "the queue is as deep as the one before");
