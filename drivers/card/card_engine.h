@@ -13,8 +13,8 @@ namespace penstock::card {
 // card cannot be given a queue for completes with the reason's status.
 std::shared_ptr<Engine> make_card_engine(std::shared_ptr<Card> card);
 
-// "card", over the buses that are registered: make_engine("card:verilator;seed=3"). Of those, "auto"
-// takes none that is simulated.
+// "card", over the buses that are registered: make_engine("card:verilator;seed=3"). Of those,
+// "auto" takes none that is simulated.
 EngineFactory card_engine_factory();
 
 }  // namespace penstock::card

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds what rtl/vitis says of the card against the card: ports and widths, addresses and registers,
-the linker's connections, the list of sources, and the numbers that the driver uses.
+"""Holds what rtl/vitis says of the card against the card: ports and widths, addresses and
+registers, the linker's connections, the list of sources, and the numbers that the driver uses.
 
     check.py --root . [--manifest build/rtl/blocks.json]
 
@@ -49,7 +49,8 @@ def ports_of(path, module, findings):
         if found:
             ports[found.group(3)] = (found.group(1), int(found.group(2) or 0) + 1)
         else:
-            findings.check(not line.strip(), f"{path}: '{line.strip()}' is no port that can be read")
+            findings.check(not line.strip(),
+                           f"{path}: '{line.strip()}' is no port that can be read")
     return ports
 
 
@@ -182,7 +183,8 @@ def check_links(root, arguments, findings):
         findings.check(len(get("platform")) == 1 and f"_{board}_" in get("platform")[0],
                        f"{path}: its platform is not of a {board}: {get('platform')}")
         match = re.fullmatch(KERNEL + r":1:(\w+)", (get("nk") + [""])[0])
-        findings.check(len(get("nk")) == 1 and match, f"{path}: nk is not one {KERNEL}: {get('nk')}")
+        findings.check(len(get("nk")) == 1 and match,
+                       f"{path}: nk is not one {KERNEL}: {get('nk')}")
         name = match.group(1) if match else "?"
         places = {}
         for value in get("sp"):
@@ -227,7 +229,8 @@ def check_sources(root, manifest, findings):
         built.append("/".join(parts[len(parts) - 1 - parts[::-1].index("rtl") + 1:]))
     findings.check(listed == built,
                    f"{path}: it is not what the block vitis is built of: missing "
-                   f"{sorted(set(built) - set(listed))}, too much {sorted(set(listed) - set(built))}, "
+                   f"{sorted(set(built) - set(listed))}, too much "
+                   f"{sorted(set(listed) - set(built))}, "
                    "or in another order")
 
 

@@ -54,7 +54,8 @@ FAULTS = [
     ("rtl/vitis/package_kernel.tcl", "set top penstock_card_vitis", "set top penstock_card",
      "it does not package"),
     ("rtl/vitis/sources.f", "card/penstock_card.sv\n", "", "missing ['card/penstock_card.sv']"),
-    ("rtl/vitis/sources.f", "card/penstock_card.sv\n", "card/no.sv\n", "there is no rtl/card/no.sv"),
+    ("rtl/vitis/sources.f", "card/penstock_card.sv\n", "card/no.sv\n",
+     "there is no rtl/card/no.sv"),
     ("drivers/xrt/xrt_bus.cpp", "kRings = 0", "kRings = 1", "kRings is 1; argument rings is 0"),
     ("drivers/xrt/xrt_bus.cpp", '"penstock_card"', '"penstock"', "looks for another kernel"),
 ]

@@ -142,7 +142,8 @@ def memory_section(tags):
 def metadata(kernels, places, clock_mhz):
     """The XML that XRT reads arguments from."""
     project = xml.Element("project", name="penstock")
-    platform = xml.SubElement(project, "platform", vendor="penstock", boardid="standin", name="standin")
+    platform = xml.SubElement(project, "platform", vendor="penstock", boardid="standin",
+                              name="standin")
     device = xml.SubElement(platform, "device", name="fpga0", fpgaDevice="standin")
     core = xml.SubElement(device, "core", name="OCL_REGION_0", target="hw_em", type="clc_region")
     xml.SubElement(core, "kernelClocks").append(
@@ -188,7 +189,8 @@ def sections(kernels, instances, connections, clock_mhz):
             raise Wrong(f"kernel {name}: hwControlProtocol {protocol} is not known")
         interrupt = kernel.get("interrupt", "false") == "true"
         properties = (1 if interrupt else 0) | index << 1 | CONTROL[protocol] << 8
-        layout += struct.pack("<IIQ64s", IP_KERNEL, properties, base, fixed(f"{name}:{instance}", 64))
+        layout += struct.pack("<IIQ64s", IP_KERNEL, properties, base,
+                              fixed(f"{name}:{instance}", 64))
         places[(name, instance)] = base
         base += 0x10000
         for argument in kernel.iter("arg"):
