@@ -155,7 +155,8 @@ Status measure(Engine& engine, const Context& context, const Memory& memory, con
       d.type = d.out_type = static_cast<std::uint8_t>(type);
       d.n_src = static_cast<std::uint8_t>(n);
       d.count = bytes / penstock_type_size(type);
-      for (std::uint32_t s = 0; s < n; ++s) d.src[s] = penstock_address_host(memory[s]);
+      for (std::uint32_t s = 0; s < PENSTOCK_INLINE_SOURCES; ++s)
+        d.src[s] = s < n ? penstock_address_host(memory[s]) : 0;
       PENSTOCK_TRY(
           row(fmt::format("REDUCE {} n={}", penstock_type_name(type), n), d, (n + 1) * bytes));
     }
