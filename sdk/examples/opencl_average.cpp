@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
   constexpr std::uint64_t kCount = 300001;  // no multiple of anything
   const std::string device = argc > 1 ? argv[1] : "";
   try {
-    const auto by_device = average("opencl:" + device, "by-device", kCount);
-    const auto by_definition = average("scalar", "by-definition", kCount);
+    const auto by_device = average("opencl:" + device, "device", kCount);
+    const auto by_definition = average("scalar", "defined", kCount);
     const bool same =
         std::memcmp(by_device.data(), by_definition.data(), kCount * sizeof(by_device[0])) == 0;
     std::printf("the device's bits are %s\n", same ? "those of the definition" : "WRONG");
