@@ -168,6 +168,10 @@ struct Setting {
   std::vector<std::string> engines;  // of each rank
   std::uint64_t rank_bytes;
 };
+void PrintTo(const Setting& setting, std::ostream* out) {
+  for (const std::string& engine : setting.engines) *out << engine << ", ";
+  *out << "passes of " << setting.rank_bytes << " bytes";
+}
 class DeviceBuffers : public testing::TestWithParam<Setting> {};
 INSTANTIATE_TEST_SUITE_P(, DeviceBuffers,
                          testing::Values(Setting{{"cuda", "cuda"}, 1u << 20},
