@@ -6,6 +6,7 @@
 
 #include "penstock/drivers/cuda/stream.h"
 #include "penstock/drivers/kernels/select_plan.h"
+#include "penstock/engine/accept.h"
 #include "penstock/engine/speed.h"
 
 // The kernels for all architectures, made by nvcc; the linker puts the file here.
@@ -152,13 +153,8 @@ Capabilities CudaDevice::capabilities() const {
   for (const auto op : {PENSTOCK_OP_NOP, PENSTOCK_OP_COPY, PENSTOCK_OP_REDUCE, PENSTOCK_OP_SIGNAL,
                         PENSTOCK_OP_WAIT, PENSTOCK_OP_OUTER_STEP, PENSTOCK_OP_BARRIER})
     c.opcodes |= 1u << op;
-  std::uint32_t in_f32 = 0;
-  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type) {
-    c.redops[type] = (1u << PENSTOCK_REDOP_COUNT) - 1;
-    in_f32 |= (penstock_fold_type(type, 64) == PENSTOCK_F32 ? 1u : 0u) << type;
-  }
-  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type)
-    c.out_types[type] = (in_f32 >> type & 1) != 0 ? in_f32 : 0;
+  for (std::uint32_t& redops : c.redops) redops = (1u << PENSTOCK_REDOP_COUNT) - 1;
+  convert_in_f32(&c);
   c.weights = true;
   c.max_sources = PENSTOCK_MAX_SOURCES;
   c.max_destinations = PENSTOCK_MAX_DESTINATIONS;

@@ -7,6 +7,7 @@
 
 #include "penstock/drivers/kernels/select_plan.h"
 #include "penstock/drivers/opencl/error.h"
+#include "penstock/engine/accept.h"
 
 namespace penstock::opencl {
 namespace {
@@ -209,15 +210,12 @@ Capabilities capabilities_of(const DeviceTraits& traits) {
   else if (!traits.f64)
     c.description += "; no f64";
   constexpr std::uint32_t kAll = (1u << PENSTOCK_REDOP_COUNT) - 1;
-  std::uint32_t in_f32 = 0;
   for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type) {
     const bool is_float = penstock_fold_type(type, 0) == PENSTOCK_F32;
     const bool folds = type == PENSTOCK_F64 ? traits.f64 : traits.exact_f32 || !is_float;
     c.redops[type] = folds ? kAll : 0;
-    if (traits.exact_f32 && penstock_fold_type(type, 64) == PENSTOCK_F32) in_f32 |= 1u << type;
   }
-  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type)
-    c.out_types[type] = (in_f32 >> type & 1) != 0 ? in_f32 : 0;
+  if (traits.exact_f32) convert_in_f32(&c);
   c.opcodes = 1u << PENSTOCK_OP_NOP | 1u << PENSTOCK_OP_COPY | 1u << PENSTOCK_OP_REDUCE |
               1u << PENSTOCK_OP_SIGNAL | 1u << PENSTOCK_OP_WAIT | 1u << PENSTOCK_OP_BARRIER;
   if (traits.exact_f32) c.opcodes |= 1u << PENSTOCK_OP_OUTER_STEP;

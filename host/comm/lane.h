@@ -27,6 +27,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -208,8 +209,8 @@ class Lane {
   void count_traffic(const Step& step);
 
   // ---- queued: what the engine cannot do, and what becomes of one that fails ----
-  enum class Acceptance { engine, host, lost };
-  Acceptance acceptance(const penstock_descriptor& descriptor);
+  std::optional<bool> without_engine(Pending& pending, const Step& step,
+                                     const penstock_descriptor& descriptor);
   bool run_on_host(Pending& pending, const Step& step);
   bool is_private(const Pending& pending, const Slice& slice) const;
   bool needs_staging(const Pending& pending, const Step& step) const;

@@ -8,20 +8,21 @@
 
 namespace penstock {
 
-// Who is to execute a descriptor. An engine that is lost has been replaced, or has failed the lane,
-// when this returns.
-Lane::Acceptance Lane::acceptance(const penstock_descriptor& descriptor) {
+// Nothing if the engine takes the descriptor; otherwise whether the step is over without it. An
+// engine that is lost has been replaced, or has failed the lane, when this returns.
+std::optional<bool> Lane::without_engine(Pending& pending, const Step& step,
+                                         const penstock_descriptor& descriptor) {
   const Status accepted = engine_->accepts(descriptor);
-  if (accepted.ok()) return Acceptance::engine;
+  if (accepted.ok()) return std::nullopt;
   if (accepted.code() == Code::io_error) {
     engine_failed(accepted);
-    return Acceptance::lost;
+    return false;
   }
   if (!told_ && engine_->capabilities().host_memory) {
     log::warn("{}; the host does that instead", accepted.message());
     told_ = true;
   }
-  return Acceptance::host;
+  return run_on_host(pending, step);
 }
 
 // In its place among the others: what comes before it is done.
@@ -105,14 +106,7 @@ bool Lane::submit_staged(Pending& pending, const Step& step) {
     }
     shared = shared || is_here;
   }
-  switch (acceptance(descriptor)) {
-    case Acceptance::engine:
-      break;
-    case Acceptance::host:
-      return run_on_host(pending, step);
-    case Acceptance::lost:
-      return false;
-  }
+  if (const auto done = without_engine(pending, step, descriptor)) return *done;
   staged_ = submit(pending, descriptor, kNoRank);
   return false;
 }

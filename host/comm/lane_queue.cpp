@@ -124,14 +124,7 @@ bool Lane::submit_copy(Pending& pending, const Step& step) {
   for (std::size_t i = 0; i < step.dst.size(); ++i) {
     descriptor.dst[i] = address_of(pending, step.dst[i]);
   }
-  switch (acceptance(descriptor)) {
-    case Acceptance::engine:
-      break;
-    case Acceptance::host:
-      return run_on_host(pending, step);
-    case Acceptance::lost:
-      return false;
-  }
+  if (const auto done = without_engine(pending, step, descriptor)) return *done;
   if (!submit(pending, descriptor, kNoRank)) return false;
   count_traffic(step);
   return true;
@@ -172,14 +165,7 @@ bool Lane::submit_reduce(Pending& pending, const Step& step) {
   for (std::size_t i = 0; i < step.dst.size(); ++i) {
     descriptor.dst[i] = address_of(pending, step.dst[i]);
   }
-  switch (acceptance(descriptor)) {
-    case Acceptance::engine:
-      break;
-    case Acceptance::host:
-      return run_on_host(pending, step);
-    case Acceptance::lost:
-      return false;
-  }
+  if (const auto done = without_engine(pending, step, descriptor)) return *done;
   if (!submit(pending, descriptor, kNoRank)) return false;
   count_traffic(step);
   return true;

@@ -202,4 +202,12 @@ Status accept_descriptor(const Capabilities& capabilities, const penstock_descri
       .with_context(status == PENSTOCK_OK ? std::string() : capabilities.name);
 }
 
+void convert_in_f32(Capabilities* capabilities) {
+  std::uint32_t in_f32 = 0;
+  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type)
+    in_f32 |= (penstock_fold_type(type, 64) == PENSTOCK_F32 ? 1u : 0u) << type;
+  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type)
+    capabilities->out_types[type] = (in_f32 >> type & 1) != 0 ? in_f32 : 0;
+}
+
 }  // namespace penstock

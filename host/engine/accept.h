@@ -32,5 +32,9 @@ Status describe_refusal(const penstock_descriptor& descriptor, std::uint32_t sta
 // Both of the above: what Engine::accepts answers.
 Status accept_descriptor(const Capabilities& capabilities, const penstock_descriptor& descriptor);
 
+// What may become what in engines that convert: all types that are folded in f32, block-scaled int8
+// among them, into any of the same.
+void convert_in_f32(Capabilities* capabilities);
+
 }  // namespace penstock
 #endif

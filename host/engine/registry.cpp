@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "penstock/engine/accept.h"
 #include "penstock/engine/choice.h"
 #include "penstock/engine/device_memory.h"
 #include "penstock/engine/engine.h"
@@ -18,12 +19,7 @@ EngineFactory host_factory(std::string name, int preference, std::string what,
   c.description = std::move(what);
   c.opcodes = (1u << PENSTOCK_OP_COUNT) - 1;
   for (std::uint32_t& redops : c.redops) redops = (1u << PENSTOCK_REDOP_COUNT) - 1;
-  // Whatever is folded in f32, block-scaled int8 among it, becomes any of the same.
-  std::uint32_t in_f32 = 0;
-  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type)
-    in_f32 |= (penstock_fold_type(type, 64) == PENSTOCK_F32 ? 1u : 0u) << type;
-  for (std::uint32_t type = 0; type < PENSTOCK_TYPE_COUNT; ++type)
-    c.out_types[type] = (in_f32 >> type & 1) != 0 ? in_f32 : 0;
+  convert_in_f32(&c);
   c.weights = true;
   c.max_sources = PENSTOCK_MAX_SOURCES;
   c.max_destinations = PENSTOCK_MAX_DESTINATIONS;

@@ -11,6 +11,8 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# Parts of the sources are made by scripts, and tests are.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 pkg_check_modules(PENSTOCK_HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(PENSTOCK_YAML REQUIRED IMPORTED_TARGET yaml-cpp)
 
@@ -72,5 +74,4 @@ mark_as_advanced(PENSTOCK_OPENCL_HPP PENSTOCK_NVCC PENSTOCK_XRT_INCLUDE PENSTOCK
 
 if(PENSTOCK_TESTS)
   find_package(GTest REQUIRED)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
 endif()
