@@ -59,18 +59,20 @@ def place(options, program, entry, sources):
             script += f"chparam{parameters} {entry['top']}; "
         script += f"synth_ecp5 -top {entry['top']} -json {netlist}"
         steps = ([options.yosys, "-q", "-e", "implicitly declared", "-p", script],
-                 [program, "--85k", "--out-of-context", "--json", netlist, "--freq", "200",
-                  "--timing-allow-fail"])
+                 # Its sandbox shows it the current folder, but not the system's temporary one.
+                 [program, "--85k", "--out-of-context", "--json", os.path.basename(netlist),
+                  "--freq", "200", "--timing-allow-fail"])
         said = ""
         for command in steps:
             try:
                 result = subprocess.run(command, capture_output=True, text=True, check=False,
-                                        timeout=options.timeout)
+                                        cwd=work, timeout=options.timeout)
             except subprocess.TimeoutExpired:
                 return f"not done in {options.timeout:.0f} s"
             said = result.stdout + result.stderr
             if result.returncode != 0:
-                return (said.strip() or f"{command[0]} failed").splitlines()[-1]
+                lines = said.strip().splitlines() or [f"{command[0]} failed"]
+                return ([line for line in lines if "ERROR" in line] or lines)[-1]
     found = re.findall(r"Max frequency for clock '[^']*': ([0-9.]+) MHz", said)
     return float(found[-1]) if found else "nextpnr names no frequency"
 
